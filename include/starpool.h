@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* starpool: stream-ordered memory pools for task runtimes. Includes every public header
+ * but starpool/starpu.h, which is for programs that use StarPU. */
+#ifndef STARPOOL_H
+#define STARPOOL_H
+
+#include <starpool/base.h>
+#include <starpool/block.h>
+#include <starpool/numa.h>
+#include <starpool/pool.h>
+#include <starpool/stats.h>
+
+#endif /* STARPOOL_H */

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Blocks of a pool: allocate, free, ask. */
+#ifndef STARPOOL_BLOCK_H
+#define STARPOOL_BLOCK_H
+
+#include <starpool/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct starpool_pool; /* opaque; made by starpool_pool_create(), see starpool/pool.h */
+
+/**
+ * Allocate memory in stream order.
+ *
+ * With STARPOOL_STREAM_HOST the block is ready for the host and for every stream when the call
+ * returns. Its pages have been touched already, on the pool's node. What the block contains is
+ * unspecified.
+ *
+ * @param pool     where the memory is wanted
+ * @param size     [bytes] 1 up to the pool's limit; rounded up to 256 bytes, from 32 KiB on to
+ *                 4 KiB
+ * @param stream   STARPOOL_STREAM_HOST, the only one in this version
+ * @param ptr_out  [address] aligned to 256 bytes, to 4 KiB from 32 KiB on; written only on
+ *                 STARPOOL_OK
+ *
+ * @retval STARPOOL_OK        `*ptr_out` is set
+ * @retval STARPOOL_EINVAL    `pool` or `ptr_out` is NULL, `size` is 0, or `stream` is another
+ * @retval STARPOOL_ENOMEM    the pool's limit, the address space or the commit limit
+ * @retval STARPOOL_ENODE     the pool is strict and its node is full
+ * @retval STARPOOL_ECGROUP   a memory control group of the process is full
+ * @retval STARPOOL_EMEMLOCK  the pool is locked and the limit of locked memory is reached
+ *
+ * Threads: any, at once. Locks: none if the thread's cache serves it; else POOL, and GROWTH
+ * when the pool grows.
+ * Source:  CUDA Driver API, cuMemAllocFromPoolAsync.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_alloc(struct starpool_pool *pool, size_t size, starpool_stream stream, void **ptr_out);
+
+/**
+ * Allocate from the current pool of the HOST location.
+ *
+ * Parameters, statuses and threads as starpool_alloc().
+ * Source:  CUDA Driver API, cuMemAllocAsync.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_alloc_current(size_t size, starpool_stream stream, void **ptr_out);
+
+/**
+ * Free memory in stream order.
+ *
+ * With STARPOOL_STREAM_HOST the caller vouches that nothing uses the block any more. The block
+ * goes back to the pool it came from, also when another thread allocated it. A wrong address
+ * (freed before, inside a block, not ours) changes nothing and is logged once with what is
+ * known of it.
+ *
+ * @param ptr     an address from starpool_alloc()
+ * @param stream  STARPOOL_STREAM_HOST, the only one in this version
+ *
+ * @retval STARPOOL_OK      freed
+ * @retval STARPOOL_EINVAL  `ptr` is NULL or no live block, or `stream` is another
+ *
+ * Threads: any, at once; not twice for one block. Locks: none if the thread's cache takes it;
+ * else POOL. Makes no system call.
+ * Source:  CUDA Driver API, cuMemFreeAsync.
+ */
+STARPOOL_API enum starpool_status starpool_free(void *ptr, starpool_stream stream);
+
+/**
+ * The pool that a live block came from.
+ *
+ * @param ptr       the first address of a block
+ * @param pool_out  written only on STARPOOL_OK
+ *
+ * @retval STARPOOL_OK      `*pool_out` is set
+ * @retval STARPOOL_EINVAL  `pool_out` is NULL, or `ptr` is no live block
+ *
+ * Threads: any, at once; the block must stay live meanwhile.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_of(const void *ptr, struct starpool_pool **pool_out);
+
+/** What is known of a live block. */
+struct starpool_block_info {
+    size_t struct_size;         /**< [bytes] set by the caller to sizeof(this struct) */
+    struct starpool_pool *pool; /**< the pool it came from */
+    const void *base;           /**< [address] where the block begins */
+    size_t size;                /**< [bytes] the block's size, rounding included */
+};
+
+/**
+ * Describe the live block that an address lies in.
+ *
+ * @param ptr       an address in a block, not only its first
+ * @param info_out  [in/out] `struct_size` must be set; the rest is written only on STARPOOL_OK
+ *
+ * @retval STARPOOL_OK      `*info_out` is set
+ * @retval STARPOOL_EINVAL  `info_out` is NULL or too small, or `ptr` lies in no live block
+ *
+ * Threads: any, at once; the block must stay live meanwhile. Locks: POOL.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_block_info(const void *ptr, struct starpool_block_info *info_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* STARPOOL_BLOCK_H */

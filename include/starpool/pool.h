@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pools: what they are like, making and destroying them, trimming, attributes. */
+#ifndef STARPOOL_POOL_H
+#define STARPOOL_POOL_H
+
+#include <starpool/base.h>
+#include <starpool/block.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a pool does when its place has no room. */
+enum starpool_placement {
+    STARPOOL_STRICT, /**< refuse, with a status that says what is full */
+    STARPOOL_SPILL,  /**< take memory of another node, and count it */
+};
+
+/** Which pages a pool's memory is made of. */
+enum starpool_huge {
+    STARPOOL_HUGE_NEVER,       /**< ordinary pages only */
+    STARPOOL_HUGE_TRANSPARENT, /**< ask for transparent huge pages */
+    STARPOOL_HUGE_EXPLICIT,    /**< reserved huge pages while the node has free ones, else
+                                    transparent ones, counted */
+};
+
+/**
+ * Called when a pool cannot serve a request, after everything else has been tried.
+ *
+ * The callback may free blocks, of this pool or another, and must not destroy the pool. No
+ * lock of starpool is held.
+ *
+ * @param pool     the pool that is short
+ * @param size     [bytes] what was asked for
+ * @param attempt  0 at the first call for this request, then 1, 2, ...
+ * @param arg      as given in the configuration
+ * @return         true to try again, false to let the request fail
+ */
+typedef bool (*starpool_oom_fn)(struct starpool_pool *pool, size_t size, unsigned attempt,
+                                void *arg);
+
+/** No limit, and no release: see starpool_pool_config. */
+#define STARPOOL_UNLIMITED UINT64_MAX
+
+/**
+ * What a pool should be like. Fill it with starpool_pool_config_init(), then change what
+ * matters.
+ */
+struct starpool_pool_config {
+    size_t struct_size;                /**< [bytes] sizeof(struct starpool_pool_config) */
+    struct starpool_location location; /**< where the memory is */
+    enum starpool_memory memory;       /**< STARPOOL_PINNED; managed needs a driver */
+    uint64_t initial; /**< [bytes] reserved and touched at once; 0: when first asked */
+    uint64_t maximum; /**< [bytes] most that may be reserved; 0: the system's limits */
+    uint64_t release_threshold; /**< [bytes] reserved memory kept when blocks are freed; at the
+                                     next growth or trim what is free beyond it goes back;
+                                     STARPOOL_UNLIMITED (default) keeps everything */
+    enum starpool_placement placement; /**< STARPOOL_STRICT by default */
+    enum starpool_huge huge;           /**< STARPOOL_HUGE_TRANSPARENT by default */
+    bool is_locked;                    /**< lock the pages in memory (mlock); off by default */
+    bool has_exact_peak; /**< bypass the threads' caches, so that the high-water mark of used
+                              bytes is exact; off by default */
+    const char *name;    /**< for messages and reports; copied; NULL: made from the location */
+    starpool_oom_fn on_oom; /**< NULL: none */
+    void *on_oom_arg;
+};
+
+/**
+ * Set every member of a configuration to its default: a strict HOST pool.
+ *
+ * @param config  [out] written whole
+ *
+ * Threads: any, at once.
+ */
+STARPOOL_API void starpool_pool_config_init(struct starpool_pool_config *config);
+
+/**
+ * Make a pool.
+ *
+ * A location {STARPOOL_HOST_NUMA, STARPOOL_ID_NEAREST} means the node nearest to the calling
+ * thread. A pool of kind STARPOOL_HOST uses the nodes of ordinary memory only: never the
+ * memory of a GPU, an empty placeholder or a slower tier.
+ *
+ * @param config    what the pool should be like; not kept
+ * @param pool_out  written only on STARPOOL_OK
+ *
+ * @retval STARPOOL_OK       `*pool_out` is set
+ * @retval STARPOOL_EINVAL   an argument is NULL, or a member of `config` has no such value, or
+ *                           `initial` is above `maximum`
+ * @retval STARPOOL_EDEVICE  there is no such NUMA node, or it is not allowed to this process
+ * @retval STARPOOL_ENOTSUP  the kind or type of memory needs a driver that is not there
+ * @retval STARPOOL_ENOMEM, STARPOOL_ENODE, STARPOOL_ECGROUP, STARPOOL_EMEMLOCK
+ *                           `initial` bytes are not to be had
+ *
+ * Threads: any, at once. Locks: REGISTRY; GROWTH when `initial` is not 0.
+ * Source:  CUDA Driver API, cuMemPoolCreate.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_create(const struct starpool_pool_config *config,
+                     struct starpool_pool **pool_out);
+
+/**
+ * Give up a pool.
+ *
+ * Returns at once. Blocks that are still live stay valid and may be freed as before; the
+ * pool's memory is released when the last of them is. Until then the pool serves no further
+ * allocation. Destroying the current pool of a location makes the default one current again.
+ * NULL and a default pool are left alone, the latter with a message.
+ *
+ * @param pool  the handle is invalid afterwards
+ *
+ * Threads: any; not while another thread uses the handle. Locks: REGISTRY, GROWTH, POOL.
+ * Source:  CUDA Driver API, cuMemPoolDestroy.
+ */
+STARPOOL_API void starpool_pool_destroy(struct starpool_pool *pool);
+
+/**
+ * The default pool of a location; made when first asked for.
+ *
+ * @param location  HOST or HOST_NUMA; STARPOOL_ID_NEAREST is accepted
+ * @param memory    STARPOOL_PINNED
+ * @param pool_out  written only on STARPOOL_OK; never to be destroyed
+ *
+ * @retval STARPOOL_OK       `*pool_out` is set
+ * @retval STARPOOL_EINVAL   `pool_out` is NULL, or no such kind or type
+ * @retval STARPOOL_EDEVICE  there is no such NUMA node
+ * @retval STARPOOL_ENOTSUP  needs a driver that is not there
+ * @retval STARPOOL_ENOMEM   no memory for the pool's own data
+ *
+ * Threads: any, at once. Locks: REGISTRY.
+ * Source:  CUDA Driver API, cuMemGetDefaultMemPool.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_default(struct starpool_location location, enum starpool_memory memory,
+                      struct starpool_pool **pool_out);
+
+/**
+ * The current pool of a location: the default one unless another was set.
+ *
+ * Parameters, statuses and threads as starpool_pool_default().
+ * Source:  CUDA Driver API, cuMemGetMemPool.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_current(struct starpool_location location, enum starpool_memory memory,
+                      struct starpool_pool **pool_out);
+
+/**
+ * Make a pool the current one of its location.
+ *
+ * @param location  must be the pool's own
+ * @param memory    must be the pool's own
+ * @param pool      the pool
+ *
+ * @retval STARPOOL_OK      done
+ * @retval STARPOOL_EINVAL  `pool` is NULL, or `location` or `memory` is not the pool's
+ *
+ * Threads: any, at once. Locks: REGISTRY.
+ * Source:  CUDA Driver API, cuMemSetMemPool.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_set_current(struct starpool_location location, enum starpool_memory memory,
+                          struct starpool_pool *pool);
+
+/**
+ * Give free memory back to the system.
+ *
+ * Drains the threads' caches, then releases whole segments without a live block, until no more
+ * than `keep` bytes are reserved or nothing can be released.
+ *
+ * @param pool  the pool
+ * @param keep  [bytes] at least this much stays reserved, if so much is
+ *
+ * @retval STARPOOL_OK      done, also if nothing could be released
+ * @retval STARPOOL_EINVAL  `pool` is NULL
+ *
+ * Threads: any, at once. Locks: GROWTH, POOL.
+ * Source:  CUDA Driver API, cuMemPoolTrimTo.
+ */
+STARPOOL_API enum starpool_status starpool_pool_trim(struct starpool_pool *pool, uint64_t keep);
+
+/** Attributes of a pool, all in bytes. */
+enum starpool_pool_attribute {
+    STARPOOL_ATTR_RELEASE_THRESHOLD, /**< may be set */
+    STARPOOL_ATTR_MAXIMUM, /**< may be set, also below what is reserved: then no growth;
+                                0: the system's limits */
+    STARPOOL_ATTR_RESERVED_CURRENT,
+    STARPOOL_ATTR_RESERVED_HIGH, /**< may be set to 0: starts again from the current value */
+    STARPOOL_ATTR_USED_CURRENT,
+    STARPOOL_ATTR_USED_HIGH, /**< may be set to 0: starts again from the current value */
+};
+
+/**
+ * Read an attribute.
+ *
+ * @param pool       the pool
+ * @param attribute  which one
+ * @param value_out  [bytes] written only on STARPOOL_OK
+ *
+ * @retval STARPOOL_OK      `*value_out` is set
+ * @retval STARPOOL_EINVAL  a pointer is NULL, or no such attribute
+ *
+ * Threads: any, at once; used bytes are exact while no thread allocates or frees. Locks: POOL.
+ * Source:  CUDA Driver API, cuMemPoolGetAttribute.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_get_attribute(struct starpool_pool *pool, enum starpool_pool_attribute attribute,
+                            uint64_t *value_out);
+
+/**
+ * Set an attribute.
+ *
+ * @param pool       the pool
+ * @param attribute  one that may be set
+ * @param value      [bytes] 0 for the high-water marks
+ *
+ * @retval STARPOOL_OK      set
+ * @retval STARPOOL_EINVAL  `pool` is NULL, no such attribute, it is read-only, or a high-water
+ *                          mark is set to another value than 0
+ *
+ * Threads: any, at once. Locks: POOL.
+ * Source:  CUDA Driver API, cuMemPoolSetAttribute.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_set_attribute(struct starpool_pool *pool, enum starpool_pool_attribute attribute,
+                            uint64_t value);
+
+/**
+ * Read back the configuration of a pool, as it is now.
+ *
+ * @param pool        the pool
+ * @param config_out  [in/out] `struct_size` must be set; the rest is written only on
+ *                    STARPOOL_OK; `name` stays valid as long as the pool
+ *
+ * @retval STARPOOL_OK      `*config_out` is set
+ * @retval STARPOOL_EINVAL  a pointer is NULL, or `struct_size` is too small
+ *
+ * Threads: any, at once. Locks: POOL.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_get_config(struct starpool_pool *pool, struct starpool_pool_config *config_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* STARPOOL_POOL_H */

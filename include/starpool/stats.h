@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a pool has done, and a report of all of them. */
+#ifndef STARPOOL_STATS_H
+#define STARPOOL_STATS_H
+
+#include <stdio.h>
+
+#include <starpool/base.h>
+#include <starpool/pool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Counters of one pool since it was made: name and text, once. Bytes end in `_bytes`.
+ */
+#define STARPOOL_STATS_MAP(X)                                                     \
+    X(used_bytes, "in live blocks")                                               \
+    X(used_high_bytes, "most in live blocks and threads' caches")                 \
+    X(reserved_bytes, "taken from the system")                                    \
+    X(reserved_high_bytes, "most taken from the system")                          \
+    X(cached_bytes, "in threads' caches, ready")                                  \
+    X(largest_hole_bytes, "largest free range")                                   \
+    X(locked_bytes, "locked in memory")                                           \
+    X(huge_bytes, "on reserved huge pages")                                       \
+    X(huge_fallback_bytes, "wanted on reserved huge pages, got transparent ones") \
+    X(spilled_bytes, "reserved on another node than the pool's")                  \
+    X(spilled_high_bytes, "most reserved on another node")                        \
+    X(unbound_bytes, "reserved but not bound: the system refused binding")        \
+    X(n_live, "live blocks")                                                      \
+    X(n_allocs, "allocations served")                                             \
+    X(n_frees, "blocks freed")                                                    \
+    X(n_resident, "allocations served without growth")                            \
+    X(n_refused, "allocations refused")                                           \
+    X(n_wrong_frees, "frees of a wrong address")                                  \
+    X(n_segments, "segments held now")                                            \
+    X(n_grows, "segments taken")                                                  \
+    X(n_releases, "segments given back")                                          \
+    X(n_spills, "segments that spilled")
+
+/** One value for each row of STARPOOL_STATS_MAP. */
+struct starpool_stats {
+    size_t struct_size; /**< [bytes] set by the caller to sizeof(this struct) */
+#define STARPOOL_STATS_MEMBER(name, text) uint64_t name;
+    STARPOOL_STATS_MAP(STARPOOL_STATS_MEMBER)
+#undef STARPOOL_STATS_MEMBER
+};
+
+/**
+ * Read the counters of a pool.
+ *
+ * Used bytes and the numbers of allocations and frees are sums over threads: exact while no
+ * thread allocates or frees. Reserved bytes and their high-water mark are always exact; the
+ * high-water mark of used bytes counts what lay in threads' caches (see
+ * starpool_pool_config.has_exact_peak).
+ *
+ * @param pool       the pool
+ * @param stats_out  [in/out] `struct_size` must be set; the rest is written only on STARPOOL_OK
+ *
+ * @retval STARPOOL_OK      `*stats_out` is set
+ * @retval STARPOOL_EINVAL  a pointer is NULL, or `struct_size` is too small
+ *
+ * Threads: any, at once. Locks: POOL.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_stats(struct starpool_pool *pool, struct starpool_stats *stats_out);
+
+/**
+ * Start the high-water marks of a pool again from the current values.
+ *
+ * @param pool  the pool
+ *
+ * @retval STARPOOL_OK      done
+ * @retval STARPOOL_EINVAL  `pool` is NULL
+ *
+ * Threads: any, at once. Locks: POOL.
+ */
+STARPOOL_API enum starpool_status starpool_pool_reset_peaks(struct starpool_pool *pool);
+
+/** How a report is written. */
+enum starpool_report_format {
+    STARPOOL_REPORT_TEXT, /**< for people */
+    STARPOOL_REPORT_JSON, /**< one JSON object */
+};
+
+/**
+ * Write what every pool holds and has done, and on which nodes its pages are.
+ *
+ * @param out     an open stream; not closed
+ * @param format  text or JSON
+ *
+ * @retval STARPOOL_OK      written
+ * @retval STARPOOL_EINVAL  `out` is NULL, or no such format
+ * @retval STARPOOL_EIO     the stream reports an error
+ *
+ * Threads: any, at once. Locks: REGISTRY, POOL.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_report(FILE *out, enum starpool_report_format format);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* STARPOOL_STATS_H */
