@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Address -> block, for every pool of the process. Double, interior and foreign frees end
+ * here. Looking up takes no lock. */
+#ifndef SP_ADDRMAP_H
+#define SP_ADDRMAP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <starpool/base.h>
+
+#include "src/heap/heap.h"
+
+#define SP_PAGE_SHIFT 12
+#define SP_PAGE       ((size_t)1 << SP_PAGE_SHIFT)
+
+/* A leaf covers 1 GiB. User space has 47 bits of addresses. */
+#define SP_LEAF_SHIFT   30
+#define SP_LEAF_PAGES   ((size_t)1 << (SP_LEAF_SHIFT - SP_PAGE_SHIFT))
+#define SP_ADDRESS_BITS 47
+#define SP_N_LEAVES     ((size_t)1 << (SP_ADDRESS_BITS - SP_LEAF_SHIFT))
+
+/* Small blocks begin at multiples of this. */
+#define SP_SMALL_SHIFT 8
+#define SP_SMALL_UNIT  ((size_t)1 << SP_SMALL_SHIFT)
+#define SP_SPAN_SIZE   ((size_t)256 << 10)
+
+/* A piece of memory that small blocks are cut from: what begins at each unit. */
+struct sp_span {
+    uintptr_t base; /* [address] */
+    struct sp_range *_Atomic ranges[SP_SPAN_SIZE / SP_SMALL_UNIT];
+};
+
+/* One entry a page: 0 if it is no pool's; SP_ENTRY_OURS if it is, but no block begins there;
+ * the record of the block that begins there, with its tag and slot in the highest bits, where a
+ * free finds them without waiting for the record; or, with SP_ENTRY_SPAN set, the span that the
+ * page belongs to. */
+#define SP_ENTRY_SPAN       ((uintptr_t)1)
+#define SP_ENTRY_OURS       ((uintptr_t)2)
+#define SP_ENTRY_TAG_SHIFT  56
+#define SP_ENTRY_SLOT_SHIFT 48
+#define SP_ENTRY_POINTER    ((((uintptr_t)1 << SP_ENTRY_SLOT_SHIFT) - 1) & ~(uintptr_t)3)
+
+/* What is known of a block by its address alone. */
+struct sp_found {
+    struct sp_range *range; /* NULL if no block begins there */
+    unsigned tag, slot;
+};
+
+struct sp_leaf {
+    _Atomic uintptr_t pages[SP_LEAF_PAGES];
+};
+
+extern struct sp_leaf *_Atomic sp_addrmap_leaves[SP_N_LEAVES];
+
+/* Make the pages of a range ours. Entering blocks can neither fail nor fault from then on.
+ * STARPOOL_ENOMEM, and nothing changed, if there is no memory for the entries. */
+STARPOOL_CHECK enum starpool_status sp_addrmap_cover(uintptr_t base, size_t size);
+
+/* Make them nobody's again; no block is entered there. */
+void sp_addrmap_uncover(uintptr_t base, size_t size);
+
+/* Enter or forget a block that begins at a page. The range is covered. */
+void sp_addrmap_set(uintptr_t start, struct sp_range *range);
+
+/* Enter or (with NULL) forget a span. */
+void sp_addrmap_set_span(uintptr_t base, struct sp_span *span);
+
+/* The entry of an address's page; 0 if it is no pool's. */
+static inline uintptr_t sp_addrmap_entry(uintptr_t address)
+{
+    struct sp_leaf *leaf;
+
+    if (__builtin_expect(address >> SP_ADDRESS_BITS != 0, 0))
+        return 0;
+    leaf = atomic_load_explicit(&sp_addrmap_leaves[address >> SP_LEAF_SHIFT],
+                                memory_order_acquire);
+    if (__builtin_expect(leaf == NULL, 0))
+        return 0;
+    return atomic_load_explicit(&leaf->pages[(address >> SP_PAGE_SHIFT) & (SP_LEAF_PAGES - 1)],
+                                memory_order_acquire);
+}
+
+/* True if the address is in some pool's memory. */
+static inline bool sp_addrmap_is_ours(uintptr_t address)
+{
+    return sp_addrmap_entry(address) != 0;
+}
+
+static inline struct sp_found sp_addrmap_find_in_span(uintptr_t entry, uintptr_t address)
+{
+    struct sp_span *span = (struct sp_span *)(entry & SP_ENTRY_POINTER);
+    struct sp_range *range;
+
+    if (entry == SP_ENTRY_OURS || (address & (SP_SMALL_UNIT - 1)) != 0)
+        return (struct sp_found){NULL, 0, 0};
+    range = atomic_load_explicit(&span->ranges[(address - span->base) >> SP_SMALL_SHIFT],
+                                 memory_order_acquire);
+    if (range == NULL)
+        return (struct sp_found){NULL, 0, 0};
+    return (struct sp_found){range, range->tag, range->slot};
+}
+
+/* The block that begins at `address`. Its record's state says whether it is live. */
+static inline struct sp_found sp_addrmap_find(uintptr_t address)
+{
+    uintptr_t entry = sp_addrmap_entry(address);
+
+    if ((entry & (SP_ENTRY_SPAN | SP_ENTRY_OURS)) != 0)
+        return sp_addrmap_find_in_span(entry, address);
+    if (__builtin_expect((address & (SP_PAGE - 1)) != 0, 0))
+        return (struct sp_found){NULL, 0, 0};
+    return (struct sp_found){
+        .range = (struct sp_range *)(entry & SP_ENTRY_POINTER),
+        .tag = (unsigned)(entry >> SP_ENTRY_TAG_SHIFT),
+        .slot = (unsigned)(entry >> SP_ENTRY_SLOT_SHIFT) & 0xff,
+    };
+}
+
+/* The record of the nearest block that begins at or below `address` in memory that is ours
+ * without a gap; NULL if there is none. Slow: for reports. */
+struct sp_range *sp_addrmap_below(uintptr_t address);
+
+/* Quiesce the table around a fork. */
+void sp_addrmap_freeze(void);
+void sp_addrmap_thaw(void);
+
+#endif /* SP_ADDRMAP_H */
