@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The two hot calls, and the ways in for the plugin. What the thread's cache can serve ends
+ * here; growth.c does the rest. A wrong free ends here, too: see wrong.c. */
+#include "config.h"
+
+#include <starpool/pool.h>
+
+#include "src/pool/pool.h"
+#include "src/pool/private.h"
+#include "src/pool/wrong.h"
+#include "src/util/poison.h"
+
+/* True if a fast path must do more than keep its books: order its entry into the cache, tell a
+ * sanitizer, or be proof against two frees at once. One test stands for all three. */
+static struct {
+    bool is_watched;
+} alloc = {true};
+
+void sp_alloc_setup(void)
+{
+    alloc.is_watched = sp_bias_is_ordered || sp_poison_is_on || sp_wrong_is_race_proof;
+}
+
+/* ---- taking -------------------------------------------------------------------------------
+ */
+
+static SP_ALWAYS_INLINE struct sp_cached take_from_cache(struct starpool_pool *pool,
+                                                         size_t size, bool is_watched)
+{
+    struct sp_front *front = sp_self->fronts[pool->slot];
+    struct sp_cached block = {0, NULL};
+
+    if (SP_UNLIKELY(front == NULL) || SP_UNLIKELY(size > SP_CLASS_MAX_SIZE) ||
+        SP_UNLIKELY(!sp_bias_enter_as(&front->bias, is_watched && sp_bias_is_ordered)))
+        return block;
+    if (SP_LIKELY(sp_front_pool(front) == pool)) {
+        block = sp_front_pop(front, size);
+        if (SP_LIKELY(block.range != NULL)) {
+            sp_front_count(&front->n_allocs);
+            sp_range_set_state(block.range, SP_RANGE_LIVE);
+        }
+    }
+    sp_bias_leave(&front->bias);
+    return block;
+}
+
+static enum starpool_status take_slowly(struct starpool_pool *pool, size_t size, size_t align,
+                                        void **ptr_out)
+{
+    struct sp_range *range;
+    enum starpool_status status = sp_pool_take(pool, size, align, &range);
+
+    if (status != STARPOOL_OK)
+        return status;
+    sp_range_set_state(range, SP_RANGE_LIVE);
+    if (sp_poison_is_on)
+        sp_poison_block_live((void *)range->start, range->size);
+    *ptr_out = (void *)range->start;
+    return STARPOOL_OK;
+}
+
+static __attribute__((noinline)) enum starpool_status alloc_watched(struct starpool_pool *pool,
+                                                                    size_t size, void **ptr_out)
+{
+    struct sp_cached block = take_from_cache(pool, size, true);
+
+    if (block.range == NULL)
+        return take_slowly(pool, size, SP_SMALL_UNIT, ptr_out);
+    if (sp_poison_is_on)
+        sp_poison_block_live((void *)block.start, block.range->size);
+    *ptr_out = (void *)block.start;
+    return STARPOOL_OK;
+}
+
+enum starpool_status starpool_alloc(struct starpool_pool *pool, size_t size,
+                                    starpool_stream stream, void **ptr_out)
+{
+    struct sp_cached block;
+
+    if (SP_UNLIKELY(pool == NULL || ptr_out == NULL || size == 0 ||
+                    stream != STARPOOL_STREAM_HOST))
+        return STARPOOL_EINVAL;
+    size = sp_store_round(size);
+    if (SP_UNLIKELY(size == 0))
+        return STARPOOL_ENOMEM;
+    if (SP_UNLIKELY(alloc.is_watched))
+        return alloc_watched(pool, size, ptr_out);
+    block = take_from_cache(pool, size, false);
+    if (SP_UNLIKELY(block.range == NULL))
+        return take_slowly(pool, size, SP_SMALL_UNIT, ptr_out);
+    *ptr_out = (void *)block.start;
+    return STARPOOL_OK;
+}
+
+enum starpool_status starpool_alloc_current(size_t size, starpool_stream stream, void **ptr_out)
+{
+    static const struct starpool_location host = {STARPOOL_HOST, 0};
+    struct starpool_pool *pool;
+    enum starpool_status status;
+
+    if (ptr_out == NULL || size == 0 || stream != STARPOOL_STREAM_HOST)
+        return STARPOOL_EINVAL;
+    status = starpool_pool_current(host, STARPOOL_PINNED, &pool);
+    return status == STARPOOL_OK ? starpool_alloc(pool, size, stream, ptr_out) : status;
+}
+
+enum starpool_status sp_alloc_aligned(struct starpool_pool *pool, size_t size, size_t align,
+                                      void **ptr_out)
+{
+    if (size == 0)
+        size = 1;
+    if (align <= SP_SMALL_UNIT || (align <= SP_PAGE && size >= SP_SMALL_LIMIT))
+        return starpool_alloc(pool, size, STARPOOL_STREAM_HOST, ptr_out);
+    if (pool == NULL || ptr_out == NULL || !sp_is_power_of_two(align))
+        return STARPOOL_EINVAL;
+    size = align > SP_PAGE ? sp_round_up(size, SP_PAGE) : sp_store_round(size);
+    return size == 0 ? STARPOOL_ENOMEM : take_slowly(pool, size, align, ptr_out);
+}
+
+/* ---- giving back --------------------------------------------------------------------------
+ */
+
+/* From LIVE to TAKEN; false if it is not LIVE. Two frees of one block at the same moment are
+ * told apart only with checks on: the exchange would cost every free its price again. */
+static SP_ALWAYS_INLINE bool take_back(struct sp_range *range, bool is_watched)
+{
+    if (is_watched && sp_wrong_is_race_proof)
+        return atomic_exchange_explicit(&range->state, SP_RANGE_TAKEN, memory_order_acq_rel) ==
+               SP_RANGE_LIVE;
+    if (SP_UNLIKELY(sp_range_state(range) != SP_RANGE_LIVE))
+        return false;
+    sp_range_set_state(range, SP_RANGE_TAKEN);
+    return true;
+}
+
+static SP_ALWAYS_INLINE bool give_to_cache(const struct sp_found *found, uintptr_t start,
+                                           bool is_watched)
+{
+    struct sp_front *front = sp_self->fronts[found->slot];
+    struct starpool_pool *pool = sp_range_pool(found->range);
+    bool is_kept = false;
+    size_t bound;
+
+    if (SP_UNLIKELY(front == NULL) ||
+        SP_UNLIKELY(!sp_bias_enter_as(&front->bias, is_watched && sp_bias_is_ordered)))
+        return false;
+    if (SP_LIKELY(sp_front_pool(front) == pool)) {
+        bound = atomic_load_explicit(&pool->front_bound, memory_order_relaxed);
+        is_kept =
+            sp_front_push(front, found->tag, (struct sp_cached){start, found->range}, bound);
+        if (SP_LIKELY(is_kept))
+            sp_front_count(&front->n_frees);
+    }
+    sp_bias_leave(&front->bias);
+    return is_kept;
+}
+
+static SP_ALWAYS_INLINE bool free_block(void *ptr, bool is_watched)
+{
+    struct sp_found found = sp_addrmap_find((uintptr_t)ptr);
+
+    if (SP_UNLIKELY(found.range == NULL) || SP_UNLIKELY(!take_back(found.range, is_watched)))
+        return false;
+    if (is_watched && sp_poison_is_on)
+        sp_poison_block_freed(ptr, found.range->size);
+    if (SP_UNLIKELY(!give_to_cache(&found, (uintptr_t)ptr, is_watched)))
+        sp_pool_give(sp_range_pool(found.range), found.range);
+    return true;
+}
+
+static __attribute__((noinline)) bool free_watched(void *ptr)
+{
+    return free_block(ptr, true);
+}
+
+static SP_ALWAYS_INLINE bool free_any(void *ptr)
+{
+    return SP_UNLIKELY(alloc.is_watched) ? free_watched(ptr) : free_block(ptr, false);
+}
+
+enum starpool_status starpool_free(void *ptr, starpool_stream stream)
+{
+    if (SP_UNLIKELY(stream != STARPOOL_STREAM_HOST))
+        return STARPOOL_EINVAL;
+    if (SP_LIKELY(free_any(ptr)))
+        return STARPOOL_OK;
+    if (ptr != NULL)
+        sp_wrong_free(ptr, true);
+    return STARPOOL_EINVAL;
+}
+
+enum sp_free_result sp_free_if_ours(void *ptr)
+{
+    if (free_any(ptr))
+        return SP_FREED;
+    return sp_wrong_free(ptr, false) ? SP_FREE_WRONG : SP_FREE_FOREIGN;
+}
+
+/* ---- questions ----------------------------------------------------------------------------
+ */
+
+enum starpool_status starpool_pool_of(const void *ptr, struct starpool_pool **pool_out)
+{
+    struct sp_range *range = sp_addrmap_find((uintptr_t)ptr).range;
+
+    if (pool_out == NULL || range == NULL || sp_range_state(range) != SP_RANGE_LIVE)
+        return STARPOOL_EINVAL;
+    *pool_out = sp_range_pool(range);
+    return STARPOOL_OK;
+}
+
+enum starpool_status starpool_block_info(const void *ptr, struct starpool_block_info *info_out)
+{
+    struct sp_range *range;
+
+    if (info_out == NULL || info_out->struct_size < sizeof(*info_out))
+        return STARPOOL_EINVAL;
+    range = sp_addrmap_below((uintptr_t)ptr);
+    if (range == NULL || sp_range_state(range) != SP_RANGE_LIVE ||
+        (uintptr_t)ptr - range->start >= range->size)
+        return STARPOOL_EINVAL;
+    info_out->struct_size = sizeof(*info_out);
+    info_out->pool = sp_range_pool(range);
+    info_out->base = (const void *)range->start;
+    info_out->size = range->size;
+    return STARPOOL_OK;
+}

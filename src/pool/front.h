@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The per-thread front cache: blocks that a thread freed and takes again without a lock. Only
+ * blocks ordered by the host pass through it. */
+#ifndef SP_FRONT_H
+#define SP_FRONT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/heap/heap.h"
+#include "src/heap/store.h"
+#include "src/util/lock.h"
+#include "src/util/util.h"
+
+/* Pools that can have a cache at one time; further ones go without. */
+#define SP_FRONT_SLOTS 32
+
+/* Blocks of one class that a thread keeps, and how many change hands at a time. */
+#define SP_MAGAZINE_SIZE  32
+#define SP_MAGAZINE_BATCH 16
+
+struct starpool_pool;
+
+/* A block that is TAKEN. Its address stands beside its record, so that a taker need not wait
+ * for the record. */
+struct sp_cached {
+    uintptr_t start;
+    struct sp_range *range;
+};
+
+struct sp_magazine {
+    uint32_t n;
+    struct sp_cached blocks[SP_MAGAZINE_SIZE]; /* [n] the latest last */
+};
+
+/*
+ * What one thread caches of one pool. The owner uses it inside `bias`; another thread only
+ * while it holds `bias` closed, and then with the pool's lock. Lives as long as the process;
+ * `pool` is NULL when no pool has it.
+ *
+ *   cached_bytes == the sum of the sizes of the blocks in the magazines
+ */
+struct sp_front {
+    struct sp_bias bias;
+    struct starpool_pool *_Atomic pool;
+    _Atomic size_t cached_bytes;
+    _Atomic uint64_t n_allocs; /* served from here; one writer */
+    _Atomic uint64_t n_frees;  /* kept here; one writer */
+    uint64_t n_allocs_at_miss; /* n_allocs when the cache last had nothing fitting */
+    struct sp_front *next;     /* in the pool's list */
+    struct sp_magazine magazines[SP_N_CLASSES];
+};
+
+/* A thread's caches by slot of the pool; never freed, handed from thread to thread. */
+struct sp_thread {
+    struct sp_front
+        *fronts[SP_FRONT_SLOTS + 1]; /* the last: pools without a slot, always NULL */
+    struct sp_thread *next;          /* spare ones */
+};
+
+/* A magazine at a pool's depot. */
+struct sp_depot_entry {
+    struct sp_depot_entry *next;
+    uint32_t n;
+    struct sp_cached blocks[SP_MAGAZINE_BATCH];
+};
+
+#define SP_DEPOT_ENTRIES 64
+
+/* Full magazines of a pool, by class; guarded by the pool's lock. */
+struct sp_depot {
+    struct sp_depot_entry *full[SP_N_CLASSES];
+    struct sp_depot_entry *spare;
+    size_t cached_bytes;
+    struct sp_depot_entry entries[SP_DEPOT_ENTRIES];
+};
+
+extern __thread struct sp_thread *sp_self __attribute__((tls_model("initial-exec")));
+
+/* Raise a counter that one thread writes and others read. */
+static inline void sp_front_count(_Atomic uint64_t *counter)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+static inline struct starpool_pool *sp_front_pool(const struct sp_front *front)
+{
+    return atomic_load_explicit(&front->pool, memory_order_relaxed);
+}
+
+static inline size_t sp_front_cached(const struct sp_front *front)
+{
+    return atomic_load_explicit(&front->cached_bytes, memory_order_relaxed);
+}
+
+static inline void sp_front_set_cached(struct sp_front *front, size_t bytes)
+{
+    atomic_store_explicit(&front->cached_bytes, bytes, memory_order_relaxed);
+}
+
+/* Inside the section: the latest block of the class of `size` if it is large enough; if not,
+ * its `range` is NULL. */
+static inline struct sp_cached sp_front_pop(struct sp_front *front, size_t size)
+{
+    struct sp_magazine *magazine = &front->magazines[sp_size_class(size)];
+    struct sp_cached block = {0, NULL};
+
+    if (SP_UNLIKELY(magazine->n == 0))
+        return block;
+    block = magazine->blocks[magazine->n - 1];
+    if (SP_UNLIKELY(block.range->size < size))
+        return (struct sp_cached){0, NULL};
+    magazine->n--;
+    sp_front_set_cached(front, sp_front_cached(front) - block.range->size);
+    return block;
+}
+
+/* Inside the section: keep a block of a class if that has room and the bytes stay within
+ * `bound`; a lone block may be as large as there are classes. */
+static inline bool sp_front_push(struct sp_front *front, unsigned class, struct sp_cached block,
+                                 size_t bound)
+{
+    size_t total = sp_front_cached(front) + block.range->size;
+    struct sp_magazine *magazine = &front->magazines[class];
+
+    if (SP_UNLIKELY(total > bound && (total != block.range->size || class == SP_NO_CLASS)))
+        return false;
+    if (SP_UNLIKELY(magazine->n == SP_MAGAZINE_SIZE))
+        return false;
+    magazine->blocks[magazine->n++] = block;
+    sp_front_set_cached(front, total);
+    return true;
+}
+
+/* The calling thread's cache of a pool, made if need be; NULL if there is none to be had. With
+ * `may_make` false nothing is allocated. Takes the pool's lock. */
+struct sp_front *sp_front_get(struct starpool_pool *pool, bool may_make);
+
+/* With the pool's lock and inside the section or with it closed: all blocks to the store. */
+void sp_front_empty(struct sp_front *front, struct sp_store *store);
+
+/* With the pool's lock, inside the section: exchange magazines of a class with the depot. */
+bool sp_front_load(struct sp_front *front, struct sp_depot *depot, unsigned class);
+bool sp_front_unload(struct sp_front *front, struct sp_depot *depot, unsigned class);
+
+void sp_depot_init(struct sp_depot *depot);
+void sp_depot_empty(struct sp_depot *depot, struct sp_store *store);
+
+/* Hold the list of spare threads still around a fork. */
+void sp_front_freeze(void);
+void sp_front_thaw(void);
+
+#endif /* SP_FRONT_H */

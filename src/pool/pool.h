@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A pool from the inside. */
+#ifndef SP_POOL_H
+#define SP_POOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <starpool/pool.h>
+#include <starpool/stats.h>
+
+#include "src/heap/store.h"
+#include "src/pool/front.h"
+#include "src/pool/pool_ops.h"
+#include "src/util/lock.h"
+
+#define SP_POOL_NAME_SIZE 64
+
+/* What the caches of a pool may hold each, at most and when reserved memory is short. */
+#define SP_FRONT_BOUND_HIGH (16 * SP_MIB)
+#define SP_FRONT_BOUND_LOW  (256 * SP_KIB)
+
+/*
+ * Reserved and used bytes, with `lock` held and no thread inside its cache:
+ *
+ *   reserved_bytes == the sum of the pieces' sizes == store free + store used
+ *   used bytes     == store.used_bytes - depot.cached_bytes - the sum of fronts' cached_bytes
+ *
+ * `growth` guards the backing, the pieces' list and closing of caches; it is held across system
+ * calls. `lock` guards the rest and is not. Members that never change come first.
+ */
+struct starpool_pool {
+    unsigned slot; /* of its caches; SP_FRONT_SLOTS if it has none */
+    struct starpool_location location;
+    enum starpool_memory memory;
+    struct starpool_pool_config config; /* as given; what can be set later stands below */
+    char name[SP_POOL_NAME_SIZE];
+    struct sp_backing *backing;
+    bool is_default; /* set before others see the pool, but for the registry's lock */
+    bool is_current; /* guarded by the registry's lock */
+
+    _Atomic size_t front_bound; /* [bytes] what each cache may hold */
+
+    struct sp_lock growth;
+    struct sp_piece *pieces;
+
+    struct sp_lock lock;
+    struct sp_store store;
+    struct sp_depot depot;
+    struct sp_front *_Atomic fronts; /* only ever prepended to */
+    struct sp_front *spare_front;    /* for a thread that frees before it allocates */
+    bool is_destroyed;               /* by the user: no further allocations */
+    bool is_released;                /* its memory is going back */
+    uint64_t maximum;                /* [bytes] 0: none */
+    uint64_t release_threshold;
+    struct starpool_stats stats; /* counts that no cache makes, and bytes of pieces */
+
+    _Atomic unsigned n_references;     /* the registry's and those of whoever looks at it now */
+    struct starpool_pool *prev, *next; /* in the registry's list */
+};
+
+/* ---- slow paths (growth.c) ----------------------------------------------------------------
+ */
+
+/* Take a block from the store or the depot, growing if need be. The ladder of attempts of the
+ * failure rule ends here. */
+enum starpool_status sp_pool_take(struct starpool_pool *pool, size_t size, size_t align,
+                                  struct sp_range **range_out);
+
+/* Give a block back past a cache that would not keep it. Makes no system call. */
+void sp_pool_give(struct starpool_pool *pool, struct sp_range *range);
+
+/* Reserve at least `bytes` more. */
+enum starpool_status sp_pool_grow_initial(struct starpool_pool *pool, size_t bytes);
+
+/* Release whole pieces until no more than `keep` bytes are reserved. Returns what went. */
+uint64_t sp_pool_trim(struct starpool_pool *pool, uint64_t keep);
+
+/* With the growth lock: empty every cache and the depot into the store. */
+void sp_pool_drain(struct starpool_pool *pool);
+
+/* Close every cache and wait until its owner is out; open them again. */
+void sp_pool_close_fronts(struct starpool_pool *pool);
+void sp_pool_open_fronts(struct starpool_pool *pool);
+
+/* ---- counting (stats.c) -------------------------------------------------------------------
+ */
+
+/* With the lock: bytes in caches; bytes in live blocks. */
+size_t sp_pool_cached_bytes(const struct starpool_pool *pool);
+size_t sp_pool_used_bytes(const struct starpool_pool *pool);
+
+/* With the lock: fill every member. */
+void sp_pool_collect(struct starpool_pool *pool, struct starpool_stats *stats_out);
+
+/* ---- life (pool.c, registry.c) ------------------------------------------------------------
+ */
+
+/* Make a pool on a backing, which it owns from then on, also on failure. */
+enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config,
+                                       struct sp_backing *backing,
+                                       struct starpool_pool **pool_out);
+
+/* With the lock: true, once, when the pool is destroyed and no block is out; whoever is told so
+ * calls sp_pool_release() after giving the lock. */
+bool sp_pool_claim_release(struct starpool_pool *pool);
+void sp_pool_release(struct starpool_pool *pool);
+
+/* Enter a pool in the registry's list, with one reference, and give it a slot. The last
+ * sp_registry_put() takes it out and frees it. */
+void sp_registry_add(struct starpool_pool *pool);
+
+/* Make the default pool current again if this one is. */
+void sp_registry_forget_current(struct starpool_pool *pool);
+
+/* Walk over all pools: NULL gives the first. Each is referenced until the next is asked for;
+ * end early with sp_registry_put(). */
+struct starpool_pool *sp_registry_next(struct starpool_pool *pool);
+void sp_registry_put(struct starpool_pool *pool);
+
+/* Decide whether the fast paths may leave out what nobody watches for. */
+void sp_alloc_setup(void);
+
+/* Start what the process needs once: caches, poisoning, fork handlers. */
+void sp_pool_setup(void);
+
+static inline struct starpool_pool *sp_range_pool(const struct sp_range *range)
+{
+    return range->holder;
+}
+
+#endif /* SP_POOL_H */

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which pools there are, and which is the default and the current one of a location. Also what
+ * the process sets up once, and what a fork must hold still. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "numa/populate.h"
+#include "src/pool/pool.h"
+#include "src/pool/private.h"
+#include "src/pool/wrong.h"
+#include "src/util/meta.h"
+#include "src/util/options.h"
+#include "src/util/poison.h"
+
+static struct {
+    pthread_once_t once;
+    struct sp_lock lock;
+    struct starpool_pool *pools; /* the latest first */
+    uint32_t slots;              /* bit s: a pool has slot s */
+    bool is_starpu_claimed;
+} registry = {
+    .once = PTHREAD_ONCE_INIT,
+    .lock = SP_LOCK_INITIALIZER(SP_RANK_REGISTRY),
+};
+
+/* ---- forks --------------------------------------------------------------------------------
+ */
+
+/* Everything stands still, in rank order, so that the child finds it whole. */
+static void before_fork(void)
+{
+    sp_lock_take(&registry.lock);
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
+        sp_lock_take_all(&pool->growth);
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
+        sp_pool_close_fronts(pool);
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
+        sp_lock_take_all(&pool->lock);
+    sp_front_freeze();
+    sp_addrmap_freeze();
+    sp_meta_freeze();
+}
+
+static void thaw(void)
+{
+    sp_meta_thaw();
+    sp_addrmap_thaw();
+    sp_front_thaw();
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
+        sp_lock_give_all(&pool->lock);
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
+        sp_pool_open_fronts(pool);
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
+        sp_lock_give_all(&pool->growth);
+    sp_lock_give(&registry.lock);
+}
+
+/* The other threads are no more: what their caches held is free. */
+static void in_child(void)
+{
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next) {
+        for (struct sp_front *front = atomic_load(&pool->fronts); front != NULL;
+             front = front->next)
+            sp_front_empty(front, &pool->store);
+    }
+    sp_populate_after_fork();
+    sp_bias_setup();
+    sp_alloc_setup();
+    thaw();
+}
+
+static void setup(void)
+{
+    sp_bias_setup();
+    sp_poison_setup();
+    sp_wrong_setup();
+    sp_alloc_setup();
+    pthread_atfork(before_fork, thaw, in_child);
+}
+
+void sp_pool_setup(void)
+{
+    pthread_once(&registry.once, setup);
+}
+
+/* ---- the list -----------------------------------------------------------------------------
+ */
+
+static unsigned take_slot(const struct starpool_pool *pool)
+{
+    unsigned slot;
+
+    if (pool->config.has_exact_peak || registry.slots == UINT32_MAX)
+        return SP_FRONT_SLOTS;
+    slot = (unsigned)__builtin_ctz(~registry.slots);
+    registry.slots |= (uint32_t)1 << slot;
+    return slot;
+}
+
+void sp_registry_add(struct starpool_pool *pool)
+{
+    sp_lock_take(&registry.lock);
+    pool->slot = pool->store.slot = take_slot(pool);
+    atomic_store(&pool->n_references, 1);
+    pool->prev = NULL;
+    pool->next = registry.pools;
+    if (registry.pools != NULL)
+        registry.pools->prev = pool;
+    registry.pools = pool;
+    sp_lock_give(&registry.lock);
+}
+
+/* With the lock. */
+static void unlink_pool(struct starpool_pool *pool)
+{
+    if (pool->prev != NULL)
+        pool->prev->next = pool->next;
+    else
+        registry.pools = pool->next;
+    if (pool->next != NULL)
+        pool->next->prev = pool->prev;
+    if (pool->slot != SP_FRONT_SLOTS)
+        registry.slots &= ~((uint32_t)1 << pool->slot);
+}
+
+void sp_registry_put(struct starpool_pool *pool)
+{
+    bool is_last;
+
+    sp_lock_take(&registry.lock);
+    is_last = atomic_fetch_sub(&pool->n_references, 1) == 1;
+    if (is_last)
+        unlink_pool(pool);
+    sp_lock_give(&registry.lock);
+    if (!is_last)
+        return;
+    pool->backing->ops->destroy(pool->backing);
+    sp_lock_fini(&pool->lock);
+    sp_lock_fini(&pool->growth);
+    free(pool);
+}
+
+struct starpool_pool *sp_registry_next(struct starpool_pool *pool)
+{
+    struct starpool_pool *next;
+
+    sp_lock_take(&registry.lock);
+    next = pool == NULL ? registry.pools : pool->next;
+    if (next != NULL)
+        atomic_fetch_add(&next->n_references, 1);
+    sp_lock_give(&registry.lock);
+    if (pool != NULL)
+        sp_registry_put(pool);
+    return next;
+}
+
+/* ---- default and current ------------------------------------------------------------------
+ */
+
+static bool is_at(const struct starpool_pool *pool, struct starpool_location location,
+                  enum starpool_memory memory)
+{
+    return pool->location.kind == location.kind && pool->location.id == location.id &&
+           pool->memory == memory;
+}
+
+/* With the lock: the current pool of a location if one is set, or the default one. */
+static struct starpool_pool *find_locked(struct starpool_location location,
+                                         enum starpool_memory memory, bool wants_current)
+{
+    struct starpool_pool *found = NULL;
+
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next) {
+        if (!is_at(pool, location, memory))
+            continue;
+        if (wants_current && pool->is_current)
+            return pool;
+        if (pool->is_default)
+            found = pool;
+    }
+    return found;
+}
+
+static struct starpool_pool *find(struct starpool_location location,
+                                  enum starpool_memory memory, bool wants_current)
+{
+    struct starpool_pool *pool;
+
+    sp_lock_take(&registry.lock);
+    pool = find_locked(location, memory, wants_current);
+    sp_lock_give(&registry.lock);
+    return pool;
+}
+
+static enum starpool_status make_default(struct starpool_location location,
+                                         enum starpool_memory memory,
+                                         struct starpool_pool **pool_out)
+{
+    struct starpool_pool_config config;
+    struct starpool_pool *pool, *first;
+    enum starpool_status status;
+
+    starpool_pool_config_init(&config);
+    config.location = location;
+    config.memory = memory;
+    status = starpool_pool_create(&config, &pool);
+    if (status != STARPOOL_OK)
+        return status;
+    sp_lock_take(&registry.lock);
+    first = find_locked(location, memory, false);
+    if (first == NULL)
+        pool->is_default = true;
+    sp_lock_give(&registry.lock);
+    if (first != NULL) {
+        /* Another thread was quicker. */
+        starpool_pool_destroy(pool);
+        pool = first;
+    }
+    *pool_out = pool;
+    return STARPOOL_OK;
+}
+
+static enum starpool_status get(struct starpool_location location, enum starpool_memory memory,
+                                bool wants_current, struct starpool_pool **pool_out)
+{
+    enum starpool_status status;
+    struct starpool_pool *pool;
+
+    if (pool_out == NULL)
+        return STARPOOL_EINVAL;
+    status = sp_location_resolve(&location, memory);
+    if (status != STARPOOL_OK)
+        return status;
+    pool = find(location, memory, wants_current);
+    if (pool == NULL)
+        return make_default(location, memory, pool_out);
+    *pool_out = pool;
+    return STARPOOL_OK;
+}
+
+enum starpool_status starpool_pool_default(struct starpool_location location,
+                                           enum starpool_memory memory,
+                                           struct starpool_pool **pool_out)
+{
+    return get(location, memory, false, pool_out);
+}
+
+enum starpool_status starpool_pool_current(struct starpool_location location,
+                                           enum starpool_memory memory,
+                                           struct starpool_pool **pool_out)
+{
+    return get(location, memory, true, pool_out);
+}
+
+enum starpool_status starpool_pool_set_current(struct starpool_location location,
+                                               enum starpool_memory memory,
+                                               struct starpool_pool *pool)
+{
+    enum starpool_status status;
+
+    if (pool == NULL)
+        return STARPOOL_EINVAL;
+    status = sp_location_resolve(&location, memory);
+    if (status != STARPOOL_OK)
+        return status;
+    if (!is_at(pool, location, memory))
+        return STARPOOL_EINVAL;
+    sp_lock_take(&registry.lock);
+    for (struct starpool_pool *other = registry.pools; other != NULL; other = other->next) {
+        if (is_at(other, location, memory))
+            other->is_current = false;
+    }
+    pool->is_current = true;
+    sp_lock_give(&registry.lock);
+    return STARPOOL_OK;
+}
+
+void sp_registry_forget_current(struct starpool_pool *pool)
+{
+    sp_lock_take(&registry.lock);
+    pool->is_current = false;
+    sp_lock_give(&registry.lock);
+}
+
+bool sp_claim_starpu(void)
+{
+    bool is_first;
+
+    sp_lock_take(&registry.lock);
+    is_first = !registry.is_starpu_claimed;
+    registry.is_starpu_claimed = true;
+    sp_lock_give(&registry.lock);
+    return is_first;
+}
+
+const char *sp_build_version(void)
+{
+    return PACKAGE_VERSION;
+}

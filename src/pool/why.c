@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Puts a refusal into words. */
+#include "config.h"
+
+#include "src/pool/why.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "src/pool/pool.h"
+
+static const char *remedy(const struct starpool_pool *pool, enum starpool_status status,
+                          bool is_at_limit)
+{
+    switch (status) {
+    case STARPOOL_ENODE:
+        return "let the pool spill to other nodes (STARPOOL_NUMA_POLICY=spill), or free memory "
+               "on the node";
+    case STARPOOL_ECGROUP:
+        return "raise the memory limit of the control group, or use less";
+    case STARPOOL_EMEMLOCK:
+        return "raise the limit of locked memory (ulimit -l), or do not lock "
+               "(STARPOOL_LOCK=0)";
+    case STARPOOL_ENOMEM:
+        if (is_at_limit)
+            return pool->is_default ? "raise the pool's maximum"
+                                    : "raise the pool's maximum (STARPOOL_HOST_LIMIT for the "
+                                      "pools that serve StarPU)";
+        return "raise the limits of address space or committed memory (ulimit -v, "
+               "vm.overcommit_memory)";
+    case STARPOOL_OK:
+    case STARPOOL_EINVAL:
+    case STARPOOL_EDEVICE:
+    case STARPOOL_ENOTINIT:
+    case STARPOOL_ENOTSUP:
+    case STARPOOL_ENOTPERM:
+    case STARPOOL_EBUSY:
+    case STARPOOL_EIO:
+        break;
+    }
+    return starpool_status_text(status);
+}
+
+char *sp_pool_why(struct starpool_pool *pool, size_t size, enum starpool_status status,
+                  char *text, size_t text_size)
+{
+    char asked[32], used[32], cached[32], reserved[32], hole[32], limit[32];
+    struct starpool_stats stats;
+    uint64_t maximum;
+    bool is_at_limit;
+
+    sp_lock_take(&pool->lock);
+    sp_pool_collect(pool, &stats);
+    maximum = pool->maximum;
+    sp_lock_give(&pool->lock);
+    is_at_limit = maximum != 0 &&
+                  (stats.reserved_bytes >= maximum || maximum - stats.reserved_bytes < size);
+    snprintf(text, text_size,
+             "%s refused %s (%s): %" PRIu64 " live blocks hold %s, threads' caches %s, of %s "
+             "reserved%s%s; largest hole %s; remedy: %s",
+             pool->name, sp_bytes_text(asked, sizeof(asked), size),
+             starpool_status_name(status), stats.n_live,
+             sp_bytes_text(used, sizeof(used), stats.used_bytes),
+             sp_bytes_text(cached, sizeof(cached), stats.cached_bytes),
+             sp_bytes_text(reserved, sizeof(reserved), stats.reserved_bytes),
+             maximum == 0 ? "" : ", limit ",
+             maximum == 0 ? "" : sp_bytes_text(limit, sizeof(limit), maximum),
+             sp_bytes_text(hole, sizeof(hole), stats.largest_hole_bytes),
+             remedy(pool, status, is_at_limit));
+    return text;
+}

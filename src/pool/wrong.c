@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a free of a wrong address is told: freed before, inside a block, or not ours. */
+#include "config.h"
+
+#include "src/pool/wrong.h"
+
+#include <inttypes.h>
+
+#include "src/pool/pool.h"
+#include "src/util/options.h"
+
+/* A program that frees wrongly in a loop is told so often. */
+#define MAX_MESSAGES 20
+
+bool sp_wrong_is_race_proof;
+
+static struct {
+    _Atomic unsigned n_messages;
+} wrong;
+
+void sp_wrong_setup(void)
+{
+    sp_wrong_is_race_proof = sp_option_number(SP_OPTION_CHECKS) >= 1;
+}
+
+static bool may_say(void)
+{
+    return atomic_fetch_add_explicit(&wrong.n_messages, 1, memory_order_relaxed) < MAX_MESSAGES;
+}
+
+/* The pool that has a piece around the address, referenced, or NULL. */
+static struct starpool_pool *pool_around(uintptr_t address)
+{
+    struct starpool_pool *pool = NULL;
+
+    while ((pool = sp_registry_next(pool)) != NULL) {
+        bool is_inside = false;
+
+        sp_lock_take(&pool->growth);
+        for (struct sp_piece *piece = pool->pieces; piece != NULL; piece = piece->next)
+            is_inside |= address - piece->base < piece->size;
+        sp_lock_give(&pool->growth);
+        if (is_inside)
+            return pool;
+    }
+    return NULL;
+}
+
+static void describe(const struct starpool_pool *pool, void *ptr)
+{
+    struct sp_range *below = sp_addrmap_below((uintptr_t)ptr);
+    uintptr_t address = (uintptr_t)ptr;
+
+    if (below != NULL && address - below->start < below->size) {
+        bool is_live = sp_range_state(below) == SP_RANGE_LIVE;
+
+        if (address == below->start)
+            sp_log(SP_LOG_ERROR,
+                   "free of %p: freed before: the block of %zu bytes lies in a cache of %s",
+                   ptr, below->size, pool->name);
+        else
+            sp_log(SP_LOG_ERROR,
+                   "free of %p: %" PRIuPTR
+                   " bytes inside the %s block of %zu bytes at %p of %s",
+                   ptr, address - below->start, is_live ? "live" : "freed", below->size,
+                   (void *)below->start, pool->name);
+        return;
+    }
+    sp_log(SP_LOG_ERROR,
+           "free of %p: freed before, or never allocated: no block of %s is there", ptr,
+           pool->name);
+}
+
+bool sp_wrong_free(void *ptr, bool must_be_ours)
+{
+    struct starpool_pool *pool;
+
+    if (!sp_addrmap_is_ours((uintptr_t)ptr)) {
+        if (must_be_ours && may_say())
+            sp_log(SP_LOG_ERROR, "free of %p: not the address of a block of any pool", ptr);
+        return false;
+    }
+    pool = pool_around((uintptr_t)ptr);
+    if (pool == NULL)
+        return false; /* The piece has gone meanwhile. */
+    if (may_say())
+        describe(pool, ptr);
+    sp_lock_take(&pool->lock);
+    pool->stats.n_wrong_frees++;
+    sp_lock_give(&pool->lock);
+    sp_registry_put(pool);
+    return true;
+}

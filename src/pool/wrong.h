@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Frees of an address that is no live block. */
+#ifndef SP_WRONG_H
+#define SP_WRONG_H
+
+#include <stdbool.h>
+
+/* True if two frees of one block at the same moment must be told apart (STARPOOL_CHECKS). */
+extern bool sp_wrong_is_race_proof;
+
+void sp_wrong_setup(void);
+
+/* Say what is wrong with a free, and count it. True if the address is in a pool's memory; a
+ * foreign one is a mistake, and said to be one, only if `must_be_ours`. */
+bool sp_wrong_free(void *ptr, bool must_be_ours);
+
+#endif /* SP_WRONG_H */
