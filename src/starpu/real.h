@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* StarPU's own functions, found at run time: the plugin is not linked with StarPU, so that it
+ * can be loaded into programs that never use it. */
+#ifndef SP_REAL_H
+#define SP_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <starpu.h>
+
+/* X(name without starpu_, result, parameters, 1 if nothing works without it). */
+#define SP_REAL_MAP(X)                                                   \
+    X(malloc_on_node_flags, uintptr_t, (unsigned, size_t, int), 1)       \
+    X(free_on_node_flags, void, (unsigned, uintptr_t, size_t, int), 1)   \
+    X(malloc_set_hooks, void, (starpu_malloc_hook, starpu_free_hook), 1) \
+    X(malloc_set_align, void, (size_t), 1)                               \
+    X(init, int, (struct starpu_conf *), 1)                              \
+    X(initialize, int, (struct starpu_conf *, int *, char ***), 1)       \
+    X(is_initialized, int, (void), 1)                                    \
+    X(get_version, void, (int *, int *, int *), 1)                       \
+    X(memory_allocate, int, (unsigned, size_t, int), 1)                  \
+    X(memory_deallocate, void, (unsigned, size_t), 1)                    \
+    X(node_get_kind, enum starpu_node_kind, (unsigned), 1)               \
+    X(memory_nodes_get_count, unsigned, (void), 1)                       \
+    X(memory_nodes_get_numa_count, int, (void), 1)                       \
+    X(memory_nodes_numa_devid_to_id, int, (unsigned), 1)                 \
+    X(cuda_worker_get_count, unsigned, (void), 0)                        \
+    X(get_hwloc_topology, void *, (void), 0)
+
+/* One pointer for each row of SP_REAL_MAP; once sp_real_load() has succeeded, NULL only where
+ * the row says 0. */
+struct sp_real {
+#define SP_REAL_MEMBER(name, result, parameters, needed) result(*name) parameters;
+    SP_REAL_MAP(SP_REAL_MEMBER)
+#undef SP_REAL_MEMBER
+};
+
+extern struct sp_real sp_real;
+
+/*
+ * Find libstarpu and its functions. False if no shared libstarpu is loaded (`*missing_out` is
+ * NULL), or if it lacks a function (its name). May be called again. Threads: one at a time;
+ * sp_real may be used when it has answered true.
+ */
+bool sp_real_load(const char **missing_out);
+
+#endif /* SP_REAL_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where the report goes. */
+#ifndef SP_REPORT_FILE_H
+#define SP_REPORT_FILE_H
+
+#include <stdio.h>
+
+/* The process's MPI rank as its launcher tells it, or 0. */
+unsigned sp_report_rank(void);
+
+/* A stream to stderr that may be closed, or NULL. */
+FILE *sp_report_open_stderr(void);
+
+/*
+ * The file that a pattern names: %p is the process number, %r the rank, %% a percent sign. It
+ * is a new or an old regular file of the user's, not a link and without a second name, and has
+ * mode 0600. NULL, and a line says why, if that is not to be had.
+ */
+FILE *sp_report_open_file(const char *pattern);
+
+#endif /* SP_REPORT_FILE_H */
