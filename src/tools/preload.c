@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Finds the plugin: beside the command in a build folder, below pkglibdir once installed. */
+#include "config.h"
+
+#include "src/tools/preload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PLUGIN "starpool_starpu.so"
+#define PROBE  "starpool-probe"
+
+/* True if the three parts, one after the other, name a file; `path` gets it. */
+static bool has_file(char *path, const char *folder, const char *between, const char *name)
+{
+    int n = snprintf(path, PATH_MAX, "%s%s%s", folder, between, name);
+
+    if (n > 0 && n < PATH_MAX && access(path, R_OK) == 0)
+        return true;
+    *path = '\0';
+    return false;
+}
+
+/* The folder that the command's own file is in, links followed. */
+static bool own_folder(char *folder)
+{
+    char *end;
+
+    if (realpath("/proc/self/exe", folder) == NULL)
+        return false;
+    end = strrchr(folder, '/');
+    *end = '\0';
+    return true;
+}
+
+/* A build folder: libtool keeps the command and the plugin in a hidden folder, the probe above
+ * it. */
+static bool find_built(const char *flavour, struct sp_preload *plugin)
+{
+    static const char hidden[] = "/.libs";
+    char folder[PATH_MAX];
+    size_t length;
+
+    if (flavour != NULL && strcmp(flavour, SP_STARPU_FLAVOUR) != 0)
+        return false;
+    if (!own_folder(folder))
+        return false;
+    length = strlen(folder);
+    if (length < sizeof(hidden) || strcmp(folder + length - (sizeof(hidden) - 1), hidden) != 0)
+        return false;
+    if (!has_file(plugin->path, folder, "/", PLUGIN))
+        return false;
+    snprintf(plugin->flavour, sizeof(plugin->flavour), "%s", SP_STARPU_FLAVOUR);
+    has_file(plugin->probe, folder, "/../", PROBE);
+    return true;
+}
+
+/* Below pkglibdir: a folder a flavour; beside them, a link to the one that stands for itself.
+ */
+static bool find_installed(const char *flavour, struct sp_preload *plugin)
+{
+    char link[PATH_MAX];
+    char folder[PATH_MAX];
+    char *name;
+
+    snprintf(folder, sizeof(folder), "/%s%s", flavour == NULL ? "" : flavour,
+             flavour == NULL ? "" : "/");
+    if (!has_file(link, SP_PKGLIBDIR, folder, PLUGIN) || realpath(link, plugin->path) == NULL)
+        return false;
+    snprintf(folder, sizeof(folder), "%s", plugin->path);
+    *strrchr(folder, '/') = '\0';
+    has_file(plugin->probe, folder, "/", PROBE);
+    name = strrchr(folder, '/');
+    snprintf(plugin->flavour, sizeof(plugin->flavour), "%s", name == NULL ? "" : name + 1);
+    return true;
+}
+
+bool sp_preload_find(const char *flavour, struct sp_preload *plugin)
+{
+    memset(plugin, 0, sizeof(*plugin));
+    return find_built(flavour, plugin) || find_installed(flavour, plugin);
+}
+
+char *sp_preload_value(const struct sp_preload *plugin)
+{
+    const char *others = getenv("LD_PRELOAD");
+    bool has_others = others != NULL && *others != '\0';
+    char *value;
+
+    if (strpbrk(plugin->path, " :") != NULL)
+        return NULL;
+    if (asprintf(&value, "%s%s%s", plugin->path, has_others ? ":" : "",
+                 has_others ? others : "") < 0)
+        return NULL;
+    return value;
+}

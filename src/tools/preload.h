@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where the StarPU plugin is, and how a program gets it. */
+#ifndef SP_PRELOAD_H
+#define SP_PRELOAD_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* One plugin: a file, and the StarPU that it was built for. */
+struct sp_preload {
+    char path[PATH_MAX];
+    char flavour[64];     /* such as "starpu-1.3" */
+    char probe[PATH_MAX]; /* the program that asks StarPU; "" if it is not installed */
+};
+
+/*
+ * Find the plugin of a flavour; NULL is the one that stands for itself. In a build folder that
+ * is the plugin just built, else the installed one. False if there is none.
+ */
+bool sp_preload_find(const char *flavour, struct sp_preload *plugin);
+
+/*
+ * The value for LD_PRELOAD: the plugin, then what is in the environment already. NULL if the
+ * plugin's path cannot stand there, because the loader takes a space or a colon for an end, or
+ * if there is no memory; the caller's to free() otherwise.
+ */
+char *sp_preload_value(const struct sp_preload *plugin);
+
+#endif /* SP_PRELOAD_H */
