@@ -125,8 +125,7 @@ const struct sp_backend sp_backend_glibc = {
     .trim = glibc_trim,
 };
 
-/* ---- mimalloc, told to keep its memory ----------------------------------------------------
- */
+/* ---- mimalloc, told to keep its memory ----------------------------------------------- */
 
 static const char *mimalloc_open(void)
 {
@@ -210,8 +209,7 @@ const struct sp_backend sp_backend_jemalloc = {
     .trim = jemalloc_trim,
 };
 
-/* ---- StarPU's own allocator, its workers paused --------------------------------------------
- */
+/* ---- StarPU's own allocator, its workers paused -------------------------------------- */
 
 /* StarPU under whichever of its versions' names it is installed, the newest first. */
 static void *starpu_library(void)

@@ -89,8 +89,7 @@ static void live_end(struct item *item)
         atomic_store(item->busy, false);
 }
 
-/* ---- the work -------------------------------------------------------------------------------
- */
+/* ---- the work ------------------------------------------------------------------------ */
 
 static void fill(char *bytes, size_t size, unsigned char tag)
 {
@@ -247,8 +246,7 @@ static void iterate(const struct options *options, int i, uint64_t *state)
         starpu_task_wait_for_n_submitted(WINDOW_LOW);
 }
 
-/* ---- the floors' memory ---------------------------------------------------------------------
- */
+/* ---- the floors' memory -------------------------------------------------------------- */
 
 /* Touched, and on huge pages where the system has them: no floor should be slower than need be.
  */
@@ -294,8 +292,7 @@ static void kept_fini(const struct options *options)
     free(shared.items);
 }
 
-/* ---- the program ----------------------------------------------------------------------------
- */
+/* ---- the program --------------------------------------------------------------------- */
 
 /* [ns] What the first touch of an ordinary page costs on this machine. */
 static double fault_ns(void)

@@ -63,8 +63,7 @@ static size_t granularity(const struct sp_backing *backing)
     return GRANULE;
 }
 
-/* ---- windows ------------------------------------------------------------------------------
- */
+/* ---- windows ------------------------------------------------------------------------- */
 
 static bool stock_places(struct window *window)
 {
@@ -159,8 +158,7 @@ static bool next_piece(struct sp_backing *backing, size_t size, struct sp_region
     return true;
 }
 
-/* ---- segments -----------------------------------------------------------------------------
- */
+/* ---- segments ------------------------------------------------------------------------ */
 
 static enum starpool_status open_segment(struct host_pool *host, struct host_segment *segment,
                                          size_t size)

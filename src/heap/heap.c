@@ -48,8 +48,7 @@ static void drop_record(struct sp_heap *heap, struct sp_range *range)
     heap->n_spares++;
 }
 
-/* ---- bins ---------------------------------------------------------------------------------
- */
+/* ---- bins ---------------------------------------------------------------------------- */
 
 /* The bin that a range of `units` belongs in. */
 static inline void bin_of(size_t units, unsigned *fl_out, unsigned *sl_out)
@@ -160,8 +159,7 @@ static struct sp_range *find(const struct sp_heap *heap, size_t size)
     return NULL;
 }
 
-/* ---- neighbours ---------------------------------------------------------------------------
- */
+/* ---- neighbours ---------------------------------------------------------------------- */
 
 static void link_after(struct sp_region *region, struct sp_range *before,
                        struct sp_range *range)
@@ -259,8 +257,7 @@ static void settle(struct sp_heap *heap, struct sp_range *range)
     rebin(heap, prev);
 }
 
-/* ---- what users call ----------------------------------------------------------------------
- */
+/* ---- what users call ----------------------------------------------------------------- */
 
 void sp_heap_attach(struct sp_heap *heap, struct sp_region *region)
 {
@@ -368,8 +365,7 @@ size_t sp_heap_largest(const struct sp_heap *heap)
     return largest;
 }
 
-/* ---- invariants ---------------------------------------------------------------------------
- */
+/* ---- invariants ---------------------------------------------------------------------- */
 
 static bool bins_are_valid(const struct sp_heap *heap, size_t *n_free_out)
 {

@@ -29,8 +29,9 @@ static inline unsigned sp_size_class(size_t size)
 
     if (units < 4)
         return (unsigned)units;
-    log = 63U - (unsigned)__builtin_clzll(units);
-    return (log - 1) * 4 + ((unsigned)(units >> (log - 2)) & 3);
+    log = 63U ^ (unsigned)__builtin_clzll(units);
+    /* The two bits behind the highest, which is the 4 in what is shifted. */
+    return (log - 1) * 4 + (unsigned)(units >> (log - 2)) - 4;
 }
 
 struct sp_store_span; /* a span and its region */

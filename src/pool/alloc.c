@@ -10,8 +10,9 @@
 #include "src/pool/wrong.h"
 #include "src/util/poison.h"
 
-/* True if a fast path must do more than keep its books: order its entry into the cache, tell a
- * sanitizer, or be proof against two frees at once. One test stands for all three. */
+/* True if more must be done than keeping the books: entering a cache in order, telling a
+ * sanitizer, or being proof against two frees at once. Then the fast paths see no caches, and
+ * everything takes the slow ones. */
 static struct {
     bool is_watched;
 } alloc = {true};
@@ -19,24 +20,24 @@ static struct {
 void sp_alloc_setup(void)
 {
     alloc.is_watched = sp_bias_is_ordered || sp_poison_is_on || sp_wrong_is_race_proof;
+    sp_front_watch(alloc.is_watched);
 }
 
-/* ---- taking -------------------------------------------------------------------------------
- */
+/* ---- taking ---------------------------------------------------------------------------- */
 
-static SP_ALWAYS_INLINE struct sp_cached take_from_cache(struct starpool_pool *pool,
-                                                         size_t size, bool is_watched)
+static SP_ALWAYS_INLINE struct sp_cached take_from_cache(struct sp_front *front,
+                                                         struct starpool_pool *pool,
+                                                         size_t size, bool is_ordered)
 {
-    struct sp_front *front = sp_self->fronts[pool->slot];
     struct sp_cached block = {0, NULL};
 
     if (SP_UNLIKELY(front == NULL) || SP_UNLIKELY(size > SP_CLASS_MAX_SIZE) ||
-        SP_UNLIKELY(!sp_bias_enter_as(&front->bias, is_watched && sp_bias_is_ordered)))
+        SP_UNLIKELY(!sp_bias_enter_as(&front->bias, is_ordered)))
         return block;
     if (SP_LIKELY(sp_front_pool(front) == pool)) {
         block = sp_front_pop(front, size);
         if (SP_LIKELY(block.range != NULL)) {
-            sp_front_count(&front->n_allocs);
+            sp_front_count(front);
             sp_range_set_state(block.range, SP_RANGE_LIVE);
         }
     }
@@ -47,28 +48,20 @@ static SP_ALWAYS_INLINE struct sp_cached take_from_cache(struct starpool_pool *p
 static enum starpool_status take_slowly(struct starpool_pool *pool, size_t size, size_t align,
                                         void **ptr_out)
 {
-    struct sp_range *range;
-    enum starpool_status status = sp_pool_take(pool, size, align, &range);
+    struct sp_range *range = NULL;
+    enum starpool_status status = STARPOOL_OK;
 
+    if (alloc.is_watched && align <= SP_SMALL_UNIT)
+        range =
+            take_from_cache(sp_owner->fronts[pool->slot], pool, size, sp_bias_is_ordered).range;
+    if (range == NULL)
+        status = sp_pool_take(pool, size, align, &range);
     if (status != STARPOOL_OK)
         return status;
     sp_range_set_state(range, SP_RANGE_LIVE);
     if (sp_poison_is_on)
         sp_poison_block_live((void *)range->start, range->size);
     *ptr_out = (void *)range->start;
-    return STARPOOL_OK;
-}
-
-static __attribute__((noinline)) enum starpool_status alloc_watched(struct starpool_pool *pool,
-                                                                    size_t size, void **ptr_out)
-{
-    struct sp_cached block = take_from_cache(pool, size, true);
-
-    if (block.range == NULL)
-        return take_slowly(pool, size, SP_SMALL_UNIT, ptr_out);
-    if (sp_poison_is_on)
-        sp_poison_block_live((void *)block.start, block.range->size);
-    *ptr_out = (void *)block.start;
     return STARPOOL_OK;
 }
 
@@ -83,9 +76,7 @@ enum starpool_status starpool_alloc(struct starpool_pool *pool, size_t size,
     size = sp_store_round(size);
     if (SP_UNLIKELY(size == 0))
         return STARPOOL_ENOMEM;
-    if (SP_UNLIKELY(alloc.is_watched))
-        return alloc_watched(pool, size, ptr_out);
-    block = take_from_cache(pool, size, false);
+    block = take_from_cache(sp_self->fronts[pool->slot], pool, size, false);
     if (SP_UNLIKELY(block.range == NULL))
         return take_slowly(pool, size, SP_SMALL_UNIT, ptr_out);
     *ptr_out = (void *)block.start;
@@ -117,72 +108,74 @@ enum starpool_status sp_alloc_aligned(struct starpool_pool *pool, size_t size, s
     return size == 0 ? STARPOOL_ENOMEM : take_slowly(pool, size, align, ptr_out);
 }
 
-/* ---- giving back --------------------------------------------------------------------------
- */
+/* ---- giving back --------------------------------------------------------------------- */
 
-/* From LIVE to TAKEN; false if it is not LIVE. Two frees of one block at the same moment are
- * told apart only with checks on: the exchange would cost every free its price again. */
-static SP_ALWAYS_INLINE bool take_back(struct sp_range *range, bool is_watched)
+/* Inside the cache: keep a block that the caller of free() gives. With `is_live` it is only
+ * believed to be live, and is not kept if it is not. */
+static SP_ALWAYS_INLINE bool give_to_cache(struct sp_front *front, const struct sp_found *found,
+                                           uintptr_t start, bool is_live, bool is_ordered)
 {
-    if (is_watched && sp_wrong_is_race_proof)
-        return atomic_exchange_explicit(&range->state, SP_RANGE_TAKEN, memory_order_acq_rel) ==
-               SP_RANGE_LIVE;
-    if (SP_UNLIKELY(sp_range_state(range) != SP_RANGE_LIVE))
-        return false;
-    sp_range_set_state(range, SP_RANGE_TAKEN);
-    return true;
-}
-
-static SP_ALWAYS_INLINE bool give_to_cache(const struct sp_found *found, uintptr_t start,
-                                           bool is_watched)
-{
-    struct sp_front *front = sp_self->fronts[found->slot];
     struct starpool_pool *pool = sp_range_pool(found->range);
     bool is_kept = false;
     size_t bound;
 
-    if (SP_UNLIKELY(front == NULL) ||
-        SP_UNLIKELY(!sp_bias_enter_as(&front->bias, is_watched && sp_bias_is_ordered)))
+    if (SP_UNLIKELY(front == NULL) || SP_UNLIKELY(!sp_bias_enter_as(&front->bias, is_ordered)))
         return false;
-    if (SP_LIKELY(sp_front_pool(front) == pool)) {
+    if (SP_LIKELY(sp_front_pool(front) == pool) &&
+        SP_LIKELY(!is_live || sp_range_state(found->range) == SP_RANGE_LIVE)) {
         bound = atomic_load_explicit(&pool->front_bound, memory_order_relaxed);
         is_kept =
             sp_front_push(front, found->tag, (struct sp_cached){start, found->range}, bound);
         if (SP_LIKELY(is_kept))
-            sp_front_count(&front->n_frees);
+            sp_range_set_state(found->range, SP_RANGE_TAKEN);
     }
     sp_bias_leave(&front->bias);
     return is_kept;
 }
 
-static SP_ALWAYS_INLINE bool free_block(void *ptr, bool is_watched)
+/* From LIVE to TAKEN; false if it is not LIVE. Two frees of one block at the same moment are
+ * told apart only with checks on: the exchange would cost every free its price again. */
+static bool take_back(struct sp_range *range)
 {
-    struct sp_found found = sp_addrmap_find((uintptr_t)ptr);
-
-    if (SP_UNLIKELY(found.range == NULL) || SP_UNLIKELY(!take_back(found.range, is_watched)))
+    if (sp_wrong_is_race_proof)
+        return atomic_exchange_explicit(&range->state, SP_RANGE_TAKEN, memory_order_acq_rel) ==
+               SP_RANGE_LIVE;
+    if (sp_range_state(range) != SP_RANGE_LIVE)
         return false;
-    if (is_watched && sp_poison_is_on)
-        sp_poison_block_freed(ptr, found.range->size);
-    if (SP_UNLIKELY(!give_to_cache(&found, (uintptr_t)ptr, is_watched)))
-        sp_pool_give(sp_range_pool(found.range), found.range);
+    sp_range_set_state(range, SP_RANGE_TAKEN);
     return true;
 }
 
-static __attribute__((noinline)) bool free_watched(void *ptr)
+/* False if no live block begins there. */
+static bool give_slowly(const struct sp_found *found, void *ptr)
 {
-    return free_block(ptr, true);
+    if (found->range == NULL || !take_back(found->range))
+        return false;
+    if (sp_poison_is_on)
+        sp_poison_block_freed(ptr, found->range->size);
+    if (!alloc.is_watched || !give_to_cache(sp_owner->fronts[found->slot], found,
+                                            (uintptr_t)ptr, false, sp_bias_is_ordered))
+        sp_pool_give(sp_range_pool(found->range), found->range);
+    return true;
 }
 
-static SP_ALWAYS_INLINE bool free_any(void *ptr)
+static SP_ALWAYS_INLINE bool give(const struct sp_found *found, void *ptr)
 {
-    return SP_UNLIKELY(alloc.is_watched) ? free_watched(ptr) : free_block(ptr, false);
+    if (SP_LIKELY(found->range != NULL) &&
+        SP_LIKELY(
+            give_to_cache(sp_self->fronts[found->slot], found, (uintptr_t)ptr, true, false)))
+        return true;
+    return give_slowly(found, ptr);
 }
 
 enum starpool_status starpool_free(void *ptr, starpool_stream stream)
 {
+    struct sp_found found;
+
     if (SP_UNLIKELY(stream != STARPOOL_STREAM_HOST))
         return STARPOOL_EINVAL;
-    if (SP_LIKELY(free_any(ptr)))
+    found = sp_addrmap_find((uintptr_t)ptr);
+    if (SP_LIKELY(give(&found, ptr)))
         return STARPOOL_OK;
     if (ptr != NULL)
         sp_wrong_free(ptr, true);
@@ -191,13 +184,14 @@ enum starpool_status starpool_free(void *ptr, starpool_stream stream)
 
 enum sp_free_result sp_free_if_ours(void *ptr)
 {
-    if (free_any(ptr))
+    struct sp_found found = sp_addrmap_find((uintptr_t)ptr);
+
+    if (SP_LIKELY(give(&found, ptr)))
         return SP_FREED;
     return sp_wrong_free(ptr, false) ? SP_FREE_WRONG : SP_FREE_FOREIGN;
 }
 
-/* ---- questions ----------------------------------------------------------------------------
- */
+/* ---- questions ----------------------------------------------------------------------- */
 
 enum starpool_status starpool_pool_of(const void *ptr, struct starpool_pool **pool_out)
 {

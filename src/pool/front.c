@@ -15,18 +15,19 @@
 /* A thread without caches. Threads start here, so that the fast paths need no test. */
 static struct sp_thread no_thread;
 
+__thread struct sp_thread *sp_owner __attribute__((tls_model("initial-exec"))) = &no_thread;
 __thread struct sp_thread *sp_self __attribute__((tls_model("initial-exec"))) = &no_thread;
 
 static struct {
     pthread_once_t once;
     pthread_key_t key; /* its destructor runs when a thread ends */
     bool has_key;
+    bool is_watched;
     pthread_mutex_t mutex;
     struct sp_thread *spare;
 } threads = {.once = PTHREAD_ONCE_INIT, .mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- threads ------------------------------------------------------------------------------
- */
+/* ---- threads ------------------------------------------------------------------------- */
 
 static void empty_all(struct sp_thread *thread)
 {
@@ -54,7 +55,7 @@ static void thread_ends(void *argument)
     struct sp_thread *thread = argument;
 
     empty_all(thread);
-    sp_self = &no_thread;
+    sp_owner = sp_self = &no_thread;
     pthread_mutex_lock(&threads.mutex);
     thread->next = threads.spare;
     threads.spare = thread;
@@ -69,7 +70,7 @@ static void make_key(void)
 /* The calling thread's record: its own, a spare one, or a new one. */
 static struct sp_thread *thread_get(bool may_make)
 {
-    struct sp_thread *thread = sp_self;
+    struct sp_thread *thread = sp_owner;
 
     if (thread != &no_thread)
         return thread;
@@ -90,19 +91,33 @@ static struct sp_thread *thread_get(bool may_make)
         thread_ends(thread);
         return NULL;
     }
-    sp_self = thread;
+    sp_owner = thread;
+    sp_self = threads.is_watched ? &no_thread : thread;
     return thread;
 }
 
-/* ---- caches -------------------------------------------------------------------------------
- */
+void sp_front_watch(bool is_watched)
+{
+    threads.is_watched = is_watched;
+}
+
+/* ---- caches -------------------------------------------------------------------------- */
+
+struct sp_front *sp_front_make(void)
+{
+    struct sp_front *front = sp_meta_alloc(sizeof(*front));
+
+    for (unsigned class = 0; front != NULL && class < SP_N_CLASSES; class ++)
+        sp_magazine_set_top(&front->magazines[class], front->magazines[class].blocks);
+    return front;
+}
 
 /* Make `front` a cache of the pool; it is in no pool's list. */
 static void join(struct sp_front *front, struct starpool_pool *pool)
 {
     front->n_allocs_at_miss = 0;
     atomic_store_explicit(&front->n_allocs, 0, memory_order_relaxed);
-    atomic_store_explicit(&front->n_frees, 0, memory_order_relaxed);
+    front->n_moved = 0;
     front->next = atomic_load_explicit(&pool->fronts, memory_order_relaxed);
     atomic_store_explicit(&front->pool, pool, memory_order_relaxed);
     atomic_store_explicit(&pool->fronts, front, memory_order_release);
@@ -122,7 +137,7 @@ struct sp_front *sp_front_get(struct starpool_pool *pool, bool may_make)
     if (front != NULL && sp_front_pool(front) == pool)
         return front;
     if (front == NULL) {
-        front = may_make ? sp_meta_alloc(sizeof(*front)) : NULL;
+        front = may_make ? sp_front_make() : NULL;
         sp_lock_take(&pool->lock);
         if (front == NULL) {
             front = pool->spare_front;
@@ -148,15 +163,26 @@ void sp_front_empty(struct sp_front *front, struct sp_store *store)
 {
     for (unsigned class = 0; class < SP_N_CLASSES; class ++) {
         struct sp_magazine *magazine = &front->magazines[class];
+        size_t n = sp_magazine_n(magazine);
 
-        while (magazine->n > 0)
-            sp_store_give(store, magazine->blocks[--magazine->n].range);
+        for (size_t i = n; i > 0; i--)
+            sp_store_give(store, magazine->blocks[i - 1].range);
+        sp_magazine_set_top(magazine, magazine->blocks);
+        front->n_moved += n;
     }
     sp_front_set_cached(front, 0);
 }
 
-/* ---- the depot ----------------------------------------------------------------------------
- */
+uint64_t sp_front_n_frees(const struct sp_front *front)
+{
+    uint64_t n = atomic_load_explicit(&front->n_allocs, memory_order_relaxed) + front->n_moved;
+
+    for (unsigned class = 0; class < SP_N_CLASSES; class ++)
+        n += sp_magazine_n(&front->magazines[class]);
+    return n;
+}
+
+/* ---- the depot ----------------------------------------------------------------------- */
 
 void sp_depot_init(struct sp_depot *depot)
 {
@@ -170,15 +196,17 @@ bool sp_front_load(struct sp_front *front, struct sp_depot *depot, unsigned clas
 {
     struct sp_magazine *magazine = &front->magazines[class];
     struct sp_depot_entry *entry = depot->full[class];
+    size_t n = sp_magazine_n(magazine);
     size_t bytes = 0;
 
-    if (entry == NULL || magazine->n > SP_MAGAZINE_SIZE - SP_MAGAZINE_BATCH)
+    if (entry == NULL || n > SP_MAGAZINE_SIZE - SP_MAGAZINE_BATCH)
         return false;
     depot->full[class] = entry->next;
     for (uint32_t i = 0; i < entry->n; i++)
         bytes += entry->blocks[i].range->size;
-    memcpy(&magazine->blocks[magazine->n], entry->blocks, entry->n * sizeof(entry->blocks[0]));
-    magazine->n += entry->n;
+    memcpy(&magazine->blocks[n], entry->blocks, entry->n * sizeof(entry->blocks[0]));
+    sp_magazine_set_top(magazine, magazine->blocks + n + entry->n);
+    front->n_moved -= entry->n;
     sp_front_set_cached(front, sp_front_cached(front) + bytes);
     depot->cached_bytes -= bytes;
     entry->next = depot->spare;
@@ -190,9 +218,10 @@ bool sp_front_unload(struct sp_front *front, struct sp_depot *depot, unsigned cl
 {
     struct sp_magazine *magazine = &front->magazines[class];
     struct sp_depot_entry *entry = depot->spare;
+    size_t n = sp_magazine_n(magazine);
     size_t bytes = 0;
 
-    if (entry == NULL || magazine->n < SP_MAGAZINE_BATCH)
+    if (entry == NULL || n < SP_MAGAZINE_BATCH)
         return false;
     /* The oldest blocks go: the latest are warm in this thread's processor. */
     for (uint32_t i = 0; i < SP_MAGAZINE_BATCH; i++)
@@ -201,9 +230,11 @@ bool sp_front_unload(struct sp_front *front, struct sp_depot *depot, unsigned cl
         return false;
     depot->spare = entry->next;
     memcpy(entry->blocks, magazine->blocks, sizeof(entry->blocks));
-    magazine->n -= SP_MAGAZINE_BATCH;
+    n -= SP_MAGAZINE_BATCH;
     memmove(magazine->blocks, &magazine->blocks[SP_MAGAZINE_BATCH],
-            magazine->n * sizeof(magazine->blocks[0]));
+            n * sizeof(magazine->blocks[0]));
+    sp_magazine_set_top(magazine, magazine->blocks + n);
+    front->n_moved += SP_MAGAZINE_BATCH;
     entry->n = SP_MAGAZINE_BATCH;
     entry->next = depot->full[class];
     depot->full[class] = entry;
@@ -228,8 +259,7 @@ void sp_depot_empty(struct sp_depot *depot, struct sp_store *store)
     depot->cached_bytes = 0;
 }
 
-/* ---- forks --------------------------------------------------------------------------------
- */
+/* ---- forks --------------------------------------------------------------------------- */
 
 void sp_front_freeze(void)
 {

@@ -17,8 +17,9 @@
 /* Pools that can have a cache at one time; further ones go without. */
 #define SP_FRONT_SLOTS 32
 
-/* Blocks of one class that a thread keeps, and how many change hands at a time. */
-#define SP_MAGAZINE_SIZE  32
+/* Blocks of one class that a thread keeps, and how many change hands at a time. The first makes
+ * a magazine 512 bytes, so that finding one takes a shift. */
+#define SP_MAGAZINE_SIZE  31
 #define SP_MAGAZINE_BATCH 16
 
 struct starpool_pool;
@@ -30,10 +31,12 @@ struct sp_cached {
     struct sp_range *range;
 };
 
+/* `top` is kept rather than a number: a free stores where it points and the next allocation
+ * loads from there, and what lies between the two is what the pair of them waits for. */
 struct sp_magazine {
-    uint32_t n;
-    struct sp_cached blocks[SP_MAGAZINE_SIZE]; /* [n] the latest last */
-};
+    struct sp_cached *_Atomic top; /* behind the latest block; one writer */
+    struct sp_cached blocks[SP_MAGAZINE_SIZE];
+} __attribute__((aligned(64)));
 
 /*
  * What one thread caches of one pool. The owner uses it inside `bias`; another thread only
@@ -41,13 +44,15 @@ struct sp_magazine {
  * `pool` is NULL when no pool has it.
  *
  *   cached_bytes == the sum of the sizes of the blocks in the magazines
+ *   n_allocs + n_moved + the number of blocks in the magazines == the number of frees kept here
  */
 struct sp_front {
     struct sp_bias bias;
     struct starpool_pool *_Atomic pool;
     _Atomic size_t cached_bytes;
     _Atomic uint64_t n_allocs; /* served from here; one writer */
-    _Atomic uint64_t n_frees;  /* kept here; one writer */
+    uint64_t n_moved;          /* blocks that left otherwise, less those that came otherwise;
+                                  guarded by the pool's lock */
     uint64_t n_allocs_at_miss; /* n_allocs when the cache last had nothing fitting */
     struct sp_front *next;     /* in the pool's list */
     struct sp_magazine magazines[SP_N_CLASSES];
@@ -77,14 +82,39 @@ struct sp_depot {
     struct sp_depot_entry entries[SP_DEPOT_ENTRIES];
 };
 
+/* The calling thread's caches, and the same as the fast paths see it. While somebody watches
+ * (see sp_front_watch()) the fast paths see a thread without caches, and so need no test. */
+extern __thread struct sp_thread *sp_owner __attribute__((tls_model("initial-exec")));
 extern __thread struct sp_thread *sp_self __attribute__((tls_model("initial-exec")));
 
-/* Raise a counter that one thread writes and others read. */
-static inline void sp_front_count(_Atomic uint64_t *counter)
+/* Decide what the fast paths see of threads that have no caches yet; before any has. */
+void sp_front_watch(bool is_watched);
+
+static inline struct sp_cached *sp_magazine_top(const struct sp_magazine *magazine)
 {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    return atomic_load_explicit(&magazine->top, memory_order_relaxed);
 }
+
+static inline void sp_magazine_set_top(struct sp_magazine *magazine, struct sp_cached *top)
+{
+    atomic_store_explicit(&magazine->top, top, memory_order_relaxed);
+}
+
+static inline size_t sp_magazine_n(const struct sp_magazine *magazine)
+{
+    return (size_t)(sp_magazine_top(magazine) - magazine->blocks);
+}
+
+/* Count an allocation; the owner only. */
+static inline void sp_front_count(struct sp_front *front)
+{
+    uint64_t n = atomic_load_explicit(&front->n_allocs, memory_order_relaxed);
+
+    atomic_store_explicit(&front->n_allocs, n + 1, memory_order_relaxed);
+}
+
+/* With the pool's lock: frees that were kept here, by the equation above. */
+uint64_t sp_front_n_frees(const struct sp_front *front);
 
 static inline struct starpool_pool *sp_front_pool(const struct sp_front *front)
 {
@@ -106,14 +136,15 @@ static inline void sp_front_set_cached(struct sp_front *front, size_t bytes)
 static inline struct sp_cached sp_front_pop(struct sp_front *front, size_t size)
 {
     struct sp_magazine *magazine = &front->magazines[sp_size_class(size)];
+    struct sp_cached *top = sp_magazine_top(magazine);
     struct sp_cached block = {0, NULL};
 
-    if (SP_UNLIKELY(magazine->n == 0))
+    if (SP_UNLIKELY(top == magazine->blocks))
         return block;
-    block = magazine->blocks[magazine->n - 1];
+    block = top[-1];
     if (SP_UNLIKELY(block.range->size < size))
         return (struct sp_cached){0, NULL};
-    magazine->n--;
+    sp_magazine_set_top(magazine, top - 1);
     sp_front_set_cached(front, sp_front_cached(front) - block.range->size);
     return block;
 }
@@ -125,15 +156,21 @@ static inline bool sp_front_push(struct sp_front *front, unsigned class, struct 
 {
     size_t total = sp_front_cached(front) + block.range->size;
     struct sp_magazine *magazine = &front->magazines[class];
+    struct sp_cached *top;
 
     if (SP_UNLIKELY(total > bound && (total != block.range->size || class == SP_NO_CLASS)))
         return false;
-    if (SP_UNLIKELY(magazine->n == SP_MAGAZINE_SIZE))
+    top = sp_magazine_top(magazine);
+    if (SP_UNLIKELY(top == magazine->blocks + SP_MAGAZINE_SIZE))
         return false;
-    magazine->blocks[magazine->n++] = block;
+    *top = block;
+    sp_magazine_set_top(magazine, top + 1);
     sp_front_set_cached(front, total);
     return true;
 }
+
+/* A cache without blocks and without a pool, or NULL if there is no memory for it. */
+struct sp_front *sp_front_make(void);
 
 /* The calling thread's cache of a pool, made if need be; NULL if there is none to be had. With
  * `may_make` false nothing is allocated. Takes the pool's lock. */

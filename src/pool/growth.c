@@ -19,8 +19,7 @@
 /* So many allocations in a row from a cache earn it a larger bound. */
 #define HITS_TO_RAISE 64
 
-/* ---- caches -------------------------------------------------------------------------------
- */
+/* ---- caches -------------------------------------------------------------------------- */
 
 static struct sp_front *first_front(struct starpool_pool *pool)
 {
@@ -82,8 +81,7 @@ static void note_miss(struct starpool_pool *pool, struct sp_front *front)
     front->n_allocs_at_miss = n_allocs;
 }
 
-/* ---- pieces -------------------------------------------------------------------------------
- */
+/* ---- pieces -------------------------------------------------------------------------- */
 
 static void count_piece(struct starpool_pool *pool, const struct sp_piece *piece, bool is_added)
 {
@@ -228,8 +226,7 @@ uint64_t sp_pool_trim(struct starpool_pool *pool, uint64_t keep)
     return released;
 }
 
-/* ---- growth -------------------------------------------------------------------------------
- */
+/* ---- growth -------------------------------------------------------------------------- */
 
 /* Bytes that may still be reserved under the pool's limit. */
 static uint64_t allowance(struct starpool_pool *pool, uint64_t *reserved_out)
@@ -387,8 +384,7 @@ enum starpool_status sp_pool_grow_initial(struct starpool_pool *pool, size_t byt
     return status;
 }
 
-/* ---- the ladder ---------------------------------------------------------------------------
- */
+/* ---- the ladder ---------------------------------------------------------------------- */
 
 /* True if both pools live on memory that the other could give back to it. */
 static bool share_memory(const struct starpool_pool *a, const struct starpool_pool *b)
@@ -458,6 +454,8 @@ static struct sp_range *take_from_depot(struct starpool_pool *pool, struct sp_fr
         return NULL;
     if (sp_front_pool(front) == pool && sp_front_load(front, &pool->depot, sp_size_class(size)))
         range = sp_front_pop(front, size).range;
+    if (range != NULL)
+        sp_front_count(front);
     sp_bias_leave(&front->bias);
     return range;
 }
@@ -477,12 +475,10 @@ enum starpool_status sp_pool_take(struct starpool_pool *pool, size_t size, size_
     }
     if (front != NULL && align <= SP_SMALL_UNIT)
         range = take_from_depot(pool, front, size);
-    if (range != NULL)
-        pool->stats.n_allocs++;
-    else
+    if (range == NULL) {
         range = take_locked(pool, size, align);
-    if (range != NULL)
-        pool->stats.n_resident++;
+        pool->stats.n_resident += range != NULL;
+    }
     sp_lock_give(&pool->lock);
     if (range == NULL)
         return climb(pool, size, align, range_out);
@@ -490,8 +486,7 @@ enum starpool_status sp_pool_take(struct starpool_pool *pool, size_t size, size_
     return STARPOOL_OK;
 }
 
-/* ---- giving back --------------------------------------------------------------------------
- */
+/* ---- giving back --------------------------------------------------------------------- */
 
 /* Inside the thread's cache, with the pool's lock: make room for a block and keep it. */
 static bool keep(struct starpool_pool *pool, struct sp_front *front, struct sp_range *range)
@@ -515,9 +510,11 @@ void sp_pool_give(struct starpool_pool *pool, struct sp_range *range)
     bool is_done;
 
     sp_lock_take(&pool->lock);
-    pool->stats.n_frees++;
-    if (!is_inside || sp_front_pool(front) != pool || !keep(pool, front, range))
+    /* What the cache keeps it counts itself. */
+    if (!is_inside || sp_front_pool(front) != pool || !keep(pool, front, range)) {
         sp_store_give(&pool->store, range);
+        pool->stats.n_frees++;
+    }
     check(pool);
     is_done = sp_pool_claim_release(pool);
     sp_lock_give(&pool->lock);

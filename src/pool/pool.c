@@ -12,7 +12,6 @@
 #include "numa/host_pool.h"
 #include "numa/topo.h"
 #include "src/pool/private.h"
-#include "src/util/meta.h"
 
 void starpool_pool_config_init(struct starpool_pool_config *config)
 {
@@ -26,8 +25,7 @@ void starpool_pool_config_init(struct starpool_pool_config *config)
     };
 }
 
-/* ---- creation -----------------------------------------------------------------------------
- */
+/* ---- creation ------------------------------------------------------------------------ */
 
 static bool config_is_valid(const struct starpool_pool_config *config)
 {
@@ -109,7 +107,7 @@ enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config
     sp_lock_init(&pool->lock, SP_RANK_POOL);
     sp_store_init(&pool->store, pool);
     sp_depot_init(&pool->depot);
-    pool->spare_front = config->has_exact_peak ? NULL : sp_meta_alloc(sizeof(struct sp_front));
+    pool->spare_front = config->has_exact_peak ? NULL : sp_front_make();
     sp_registry_add(pool);
     if (config->initial > 0)
         status = sp_pool_grow_initial(pool, config->initial);
@@ -142,8 +140,7 @@ enum starpool_status starpool_pool_create(const struct starpool_pool_config *con
     return sp_pool_create_on(&resolved, backing, pool_out);
 }
 
-/* ---- destruction --------------------------------------------------------------------------
- */
+/* ---- destruction --------------------------------------------------------------------- */
 
 bool sp_pool_claim_release(struct starpool_pool *pool)
 {
@@ -172,7 +169,7 @@ static void let_go_of_fronts(struct starpool_pool *pool)
         sp_front_empty(front, &pool->store);
         pool->stats.n_allocs += n_allocs;
         pool->stats.n_resident += n_allocs;
-        pool->stats.n_frees += atomic_load_explicit(&front->n_frees, memory_order_relaxed);
+        pool->stats.n_frees += sp_front_n_frees(front);
         atomic_store_explicit(&front->pool, NULL, memory_order_relaxed);
         sp_bias_open(&front->bias);
     }
@@ -213,8 +210,7 @@ enum starpool_status starpool_pool_trim(struct starpool_pool *pool, uint64_t kee
     return STARPOOL_OK;
 }
 
-/* ---- attributes ---------------------------------------------------------------------------
- */
+/* ---- attributes ---------------------------------------------------------------------- */
 
 enum starpool_status starpool_pool_get_attribute(struct starpool_pool *pool,
                                                  enum starpool_pool_attribute attribute,

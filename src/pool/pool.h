@@ -61,8 +61,7 @@ struct starpool_pool {
     struct starpool_pool *prev, *next; /* in the registry's list */
 };
 
-/* ---- slow paths (growth.c) ----------------------------------------------------------------
- */
+/* ---- slow paths (growth.c) ----------------------------------------------------------- */
 
 /* Take a block from the store or the depot, growing if need be. The ladder of attempts of the
  * failure rule ends here. */
@@ -85,8 +84,7 @@ void sp_pool_drain(struct starpool_pool *pool);
 void sp_pool_close_fronts(struct starpool_pool *pool);
 void sp_pool_open_fronts(struct starpool_pool *pool);
 
-/* ---- counting (stats.c) -------------------------------------------------------------------
- */
+/* ---- counting (stats.c) -------------------------------------------------------------- */
 
 /* With the lock: bytes in caches; bytes in live blocks. */
 size_t sp_pool_cached_bytes(const struct starpool_pool *pool);
@@ -95,8 +93,7 @@ size_t sp_pool_used_bytes(const struct starpool_pool *pool);
 /* With the lock: fill every member. */
 void sp_pool_collect(struct starpool_pool *pool, struct starpool_stats *stats_out);
 
-/* ---- life (pool.c, registry.c) ------------------------------------------------------------
- */
+/* ---- life (pool.c, registry.c) ------------------------------------------------------- */
 
 /* Make a pool on a backing, which it owns from then on, also on failure. */
 enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config,

@@ -25,8 +25,7 @@ static struct {
     .lock = SP_LOCK_INITIALIZER(SP_RANK_REGISTRY),
 };
 
-/* ---- forks --------------------------------------------------------------------------------
- */
+/* ---- forks --------------------------------------------------------------------------- */
 
 /* Everything stands still, in rank order, so that the child finds it whole. */
 static void before_fork(void)
@@ -85,8 +84,7 @@ void sp_pool_setup(void)
     pthread_once(&registry.once, setup);
 }
 
-/* ---- the list -----------------------------------------------------------------------------
- */
+/* ---- the list ------------------------------------------------------------------------ */
 
 static unsigned take_slot(const struct starpool_pool *pool)
 {
@@ -156,8 +154,7 @@ struct starpool_pool *sp_registry_next(struct starpool_pool *pool)
     return next;
 }
 
-/* ---- default and current ------------------------------------------------------------------
- */
+/* ---- default and current ------------------------------------------------------------- */
 
 static bool is_at(const struct starpool_pool *pool, struct starpool_location location,
                   enum starpool_memory memory)

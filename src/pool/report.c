@@ -11,8 +11,7 @@
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
 
-/* ---- where the pages are ------------------------------------------------------------------
- */
+/* ---- where the pages are ------------------------------------------------------------- */
 
 static void add_pages(struct starpool_pages *sum, const struct starpool_pages *pages)
 {
@@ -42,8 +41,7 @@ static void locate_pages(struct starpool_pool *pool, struct starpool_pages *sum_
     sp_lock_give(&pool->growth);
 }
 
-/* ---- words --------------------------------------------------------------------------------
- */
+/* ---- words --------------------------------------------------------------------------- */
 
 static const char *kind_name(enum starpool_kind kind)
 {

@@ -41,7 +41,7 @@ void sp_pool_collect(struct starpool_pool *pool, struct starpool_stats *stats_ou
 
         stats->n_allocs += n_allocs;
         stats->n_resident += n_allocs;
-        stats->n_frees += atomic_load_explicit(&front->n_frees, memory_order_relaxed);
+        stats->n_frees += sp_front_n_frees(front);
     }
     stats->n_live = stats->n_allocs > stats->n_frees ? stats->n_allocs - stats->n_frees : 0;
     stats->cached_bytes = sp_pool_cached_bytes(pool);

@@ -120,8 +120,7 @@ bool sp_doors_has_app_hooks(void)
            atomic_load_explicit(&doors.app_free, memory_order_relaxed) != NULL;
 }
 
-/* ---- in front of libstarpu ------------------------------------------------------------------
- */
+/* ---- in front of libstarpu ----------------------------------------------------------- */
 
 /* The application's malloc hook serves by way of StarPU, as it would without us. */
 static bool serves_node(unsigned node)

@@ -210,8 +210,7 @@ void sp_plugin_note_init(void)
         patch_callers();
 }
 
-/* ---- what programs call ---------------------------------------------------------------------
- */
+/* ---- what programs call -------------------------------------------------------------- */
 
 void starpool_starpu_config_init(struct starpool_starpu_config *config)
 {
@@ -262,8 +261,7 @@ enum starpool_status starpool_starpu_pool(unsigned node, struct starpool_pool **
     return sp_node_is_host(node) ? sp_node_pool(node, pool_out) : STARPOOL_ENOTSUP;
 }
 
-/* ---- the process's beginning and end --------------------------------------------------------
- */
+/* ---- the process's beginning and end ------------------------------------------------- */
 
 __attribute__((constructor)) static void begin(void)
 {

@@ -67,8 +67,7 @@ static uint64_t total_requests(void)
     return total;
 }
 
-/* ---- JSON -----------------------------------------------------------------------------------
- */
+/* ---- JSON ---------------------------------------------------------------------------- */
 
 static void json_doors(struct sp_json *json, const char *key, unsigned node,
                        enum sp_counter interposer, enum sp_counter hook)
@@ -157,8 +156,7 @@ static void write_json(FILE *out)
     sp_json_finish(&json);
 }
 
-/* ---- text -----------------------------------------------------------------------------------
- */
+/* ---- text ---------------------------------------------------------------------------- */
 
 static void text_door(FILE *out, unsigned node, const char *name, enum sp_counter requests,
                       enum sp_counter bytes, enum sp_counter frees)

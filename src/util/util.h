@@ -61,7 +61,8 @@ static inline bool sp_is_power_of_two(size_t value)
 /* The index of the highest bit that is set; `value` is not 0. */
 static inline unsigned sp_log2(size_t value)
 {
-    return 63U - (unsigned)__builtin_clzll(value);
+    /* The exclusive or is one instruction less than the difference. */
+    return 63U ^ (unsigned)__builtin_clzll(value);
 }
 
 #endif /* SP_UTIL_H */

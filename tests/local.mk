@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The tests, included by Makefile.am. Every test speaks TAP, so each case is a line of `make check`.
+
+# ---- the unit tests: one program a module -----------------------------------------------------
+unit_tests = \
+	%D%/test_addrmap \
+	%D%/test_diag \
+	%D%/test_front \
+	%D%/test_heap \
+	%D%/test_host_pool \
+	%D%/test_json \
+	%D%/test_lock \
+	%D%/test_options \
+	%D%/test_poison \
+	%D%/test_pool \
+	%D%/test_room \
+	%D%/test_segment \
+	%D%/test_shortage \
+	%D%/test_stats \
+	%D%/test_store \
+	%D%/test_stress \
+	%D%/test_topo \
+	%D%/test_verify \
+	%D%/test_wrong
+
+# The analysis and the factorisation of examples/cholesky.
+cholesky_tests = \
+	%D%/test_cholesky \
+	%D%/test_cholesky_matrix
+
+if HAVE_CMOCKA
+check_LTLIBRARIES = %D%/libsupport.la
+%C%_libsupport_la_SOURCES = \
+	%D%/script.h %D%/script.c \
+	%D%/support.h %D%/support.c
+
+# For every test that names nothing else: the objects themselves, hidden symbols and all.
+LDADD = %D%/libsupport.la libstarpool_core.la $(CMOCKA_LIBS)
+
+check_PROGRAMS += $(unit_tests) %D%/harness_cases
+compiled_tests  = $(unit_tests)
+if HAVE_CHOLESKY
+check_PROGRAMS += $(cholesky_tests)
+compiled_tests += $(cholesky_tests)
+cholesky_libs = %D%/libsupport.la libstarpool_core.la examples/cholesky/libcholesky.la $(CMOCKA_LIBS)
+%C%_test_cholesky_CFLAGS = $(AM_CFLAGS) $(STARPU_CFLAGS)
+%C%_test_cholesky_LDADD  = $(cholesky_libs)
+%C%_test_cholesky_matrix_LDADD = $(cholesky_libs)
+endif
+endif
+
+# ---- the tests that are scripts ---------------------------------------------------------------
+script_tests = \
+	%D%/check_exports.sh \
+	%D%/check_headers.sh \
+	%D%/check_install.sh \
+	%D%/check_layers.sh \
+	%D%/check_sizes.sh \
+	%D%/test_bench.sh \
+	%D%/test_cholesky_cli.sh \
+	%D%/test_harness.sh \
+	%D%/test_starpu.sh \
+	%D%/test_starpu_ways.sh \
+	%D%/test_tool_info.sh \
+	%D%/test_tool_run.sh \
+	%D%/test_valgrind.sh
+
+EXTRA_DIST += $(script_tests) \
+	%D%/tap.sh \
+	%D%/taplib.sh \
+	%D%/closing_line.sh \
+	%D%/check_mutants.sh \
+	%D%/check_numa.sh \
+	%D%/layers.txt \
+	%D%/skips.txt \
+	%D%/starpu_examples.sh \
+	%D%/state.txt \
+	%D%/valgrind.supp \
+	%D%/data \
+	%D%/numa \
+	%D%/mutants \
+	%D%/numa \
+	%D%/starpu
+
+TESTS = $(compiled_tests) $(script_tests)
+TEST_EXTENSIONS = .sh
+AM_TESTS_ENVIRONMENT = \
+	srcdir='$(srcdir)'; export srcdir; \
+	builddir='$(abs_builddir)'; export builddir; \
+	CC='$(CC)'; export CC; \
+	CXX='$(CXX)'; export CXX; \
+	NM='$(NM)'; export NM; \
+	AWK='$(AWK)'; export AWK; \
+	PKG_CONFIG='$(PKG_CONFIG)'; export PKG_CONFIG; \
+	STARPU_CFLAGS='$(STARPU_CFLAGS)'; export STARPU_CFLAGS; \
+	STARPU_LIBS='$(STARPU_LIBS)'; export STARPU_LIBS; \
+	STARPU_FLAVOUR='$(STARPU_FLAVOUR)'; export STARPU_FLAVOUR; \
+	STARPU_PREFIX='$(STARPU_PREFIX)'; export STARPU_PREFIX; \
+	SP_SANITIZER='$(SP_SANITIZER)'; export SP_SANITIZER; \
+	SP_SANITIZER_NAME='$(SP_SANITIZER_NAME)'; export SP_SANITIZER_NAME; \
+	libdir='$(libdir)'; export libdir; \
+	pkglibdir='$(pkglibdir)'; export pkglibdir; \
+	includedir='$(includedir)'; export includedir; \
+	bindir='$(bindir)'; export bindir;
+
+tap_driver      = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_DRIVER      = $(tap_driver)
+LOG_COMPILER    = $(SHELL) $(srcdir)/%D%/tap.sh
+SH_LOG_DRIVER   = $(tap_driver)
+SH_LOG_COMPILER = $(SHELL) $(srcdir)/%D%/tap.sh $(SHELL)
+
+# Installing links the plugin anew, in place, under the eyes of tests that load it: so it comes
+# last. Of the chosen tests only, so that TESTS=tests/check_install.sh runs nothing else.
+%D%/check_install.log: $(filter-out %D%/check_install.log,$(TEST_LOGS))
+
+# ---- more than make check ---------------------------------------------------------------------
+# Every page's place, on a kernel with several NUMA nodes.
+check-numa: all
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='%D%/check_numa.sh' STARPOOL_TEST_TIMEOUT=1200
+# Full-size random tests, valgrind, and StarPU's own examples under the plugin.
+check-long: all
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(compiled_tests)' \
+	  STARPOOL_TEST_SCALE="$${STARPOOL_TEST_SCALE:-10}" STARPOOL_TEST_TIMEOUT=1800
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(unit_tests)' STARPOOL_TEST_TIMEOUT=1800 \
+	  STARPOOL_TEST_SCALE=0.1 \
+	  LOG_COMPILER='$(LOG_COMPILER) valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --suppressions=$(srcdir)/%D%/valgrind.supp'
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='%D%/starpu_examples.sh' STARPOOL_TEST_TIMEOUT=3600
+
+# Deliberately broken versions, each of which a test must catch.
+check-mutants: all
+	srcdir='$(srcdir)' builddir='$(abs_builddir)' $(SHELL) '$(srcdir)/%D%/check_mutants.sh' $(MUTANTS)
+
+# One test by itself, its TAP on stdout: make check-one TEST=tests/test_heap
+check-one:
+	@$(AM_TESTS_ENVIRONMENT) \
+	case $(TEST) in \
+	*.sh) exec $(SH_LOG_COMPILER) '$(srcdir)/$(TEST)' ;; \
+	*) exec $(LOG_COMPILER) './$(TEST)' ;; \
+	esac
+
+# ---- the source -------------------------------------------------------------------------------
+# Every C file of ours, by its name from the source folder, which is then the current one.
+list_sources = cd '$(srcdir)' && for folder in include src numa graph examples bench tests; do \
+	  test ! -d $$folder || find $$folder -name '*.[ch]'; done | LC_ALL=C sort
+
+check-format:
+	$(list_sources) | xargs clang-format --dry-run -Werror
+
+# Any string does for the two that name a place; tests/test_starpu_ways.sh gives the two numbers.
+tidy_flags = -std=gnu11 -DHAVE_CONFIG_H -DSP_PKGLIBDIR=__FILE__ -DSP_STARPU_FLAVOUR=__FILE__ \
+	-DMAJOR=9 -DMINOR=9 -I"$(abs_builddir)" -Iinclude -Isrc -I. \
+	$(HWLOC_CFLAGS) $(STARPU_CFLAGS) $(CMOCKA_CFLAGS)
+check-tidy: config.h
+	$(list_sources) | grep '\.c$$' | xargs -P "$${JOBS:-2}" -n 4 \
+	  $(SHELL) -c 'exec clang-tidy --quiet "$$@" -- $(tidy_flags)' tidy
+
+.PHONY: check-numa check-long check-mutants check-one check-format check-tidy
+
+# The kernel and the image of check-numa.
+distclean-local:
+	rm -rf numa-vm

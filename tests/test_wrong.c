@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Frees of what is no live block: nothing changes, each is counted, and said once. Two frees at
+ * one moment are told apart in a process of its own, as that must be asked for at its start. */
+#include "config.h"
+
+#include "tests/support.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/pool/pool.h"
+#include "src/pool/private.h"
+#include "tests/script.h"
+
+static struct {
+    struct sp_script script;
+    struct starpool_pool *pool;
+} fixture;
+
+static int setup(void **state)
+{
+    (void)state;
+    sp_script_init(&fixture.script);
+    fixture.pool = sp_script_pool(&fixture.script, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    starpool_pool_destroy(fixture.pool);
+    sp_script_fini(&fixture.script);
+    return 0;
+}
+
+static void *alloc(size_t size)
+{
+    void *ptr = NULL;
+
+    assert_ok(starpool_alloc(fixture.pool, size, STARPOOL_STREAM_HOST, &ptr));
+    return ptr;
+}
+
+static void give(void *ptr)
+{
+    assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
+}
+
+static struct starpool_stats stats(void)
+{
+    struct starpool_stats stats = {.struct_size = sizeof(stats)};
+
+    assert_ok(starpool_pool_stats(fixture.pool, &stats));
+    return stats;
+}
+
+/* A free that is refused, said once, with these words, and counted `n_counted` times. */
+static void assert_wrong(void *ptr, unsigned n_counted, const char *words)
+{
+    struct starpool_stats before = stats(), after;
+    enum starpool_status status;
+    const char *text;
+
+    sp_script_stderr_begin();
+    status = starpool_free(ptr, STARPOOL_STREAM_HOST);
+    text = sp_script_stderr_end();
+    assert_status(STARPOOL_EINVAL, status);
+    assert_int_equal(sp_script_n_times(text, "\n"), words == NULL ? 0 : 1);
+    if (words != NULL)
+        assert_int_equal(sp_script_n_times(text, words), 1);
+    after = stats();
+    assert_int_equal(after.n_wrong_frees, before.n_wrong_frees + n_counted);
+    before.n_wrong_frees = after.n_wrong_frees = 0;
+    assert_memory_equal(&before, &after, sizeof(before));
+}
+
+static void block_in_a_cache_is_not_freed_again(void **state)
+{
+    void *a = alloc(1000), *b, *c;
+
+    (void)state;
+    give(a);
+    assert_int_equal(stats().cached_bytes, 1024);
+    assert_wrong(a, 1, "freed before: the block of 1024 bytes lies in a cache of HOST pool");
+    /* It stands in the cache once: the next two blocks are two. */
+    b = alloc(1000);
+    c = alloc(1000);
+    assert_ptr_equal(b, a);
+    assert_ptr_not_equal(c, a);
+    give(b);
+    give(c);
+}
+
+static void block_back_in_the_heap_is_not_freed_again(void **state)
+{
+    void *keeper = alloc(SP_SMALL_UNIT), *small = alloc(1000), *large = alloc(64 * SP_KIB);
+
+    (void)state;
+    give(small);
+    give(large);
+    assert_ok(starpool_pool_trim(fixture.pool, 0));
+    assert_wrong(small, 1, "freed before, or never allocated: no block of HOST pool");
+    assert_wrong(large, 1, "freed before, or never allocated: no block of HOST pool");
+    give(keeper);
+}
+
+static void address_inside_a_block_is_not_freed(void **state)
+{
+    char *small = alloc(1000), *large = alloc(64 * SP_KIB);
+
+    (void)state;
+    assert_wrong(small + 1, 1, ": 1 bytes inside the live block of 1024 bytes");
+    assert_wrong(small + 512, 1, ": 512 bytes inside the live block of 1024 bytes");
+    assert_wrong(large + 4096, 1, ": 4096 bytes inside the live block of 65536 bytes");
+    give(large);
+    assert_wrong(large + 16, 1, ": 16 bytes inside the freed block of 65536 bytes");
+    give(small);
+}
+
+static void memory_that_was_never_a_block_is_not_freed(void **state)
+{
+    char *base = alloc(64 * SP_KIB);
+
+    (void)state;
+    assert_wrong(base + 512 * SP_KIB, 1, "never allocated");
+    give(base);
+}
+
+static void address_of_no_pool_is_not_freed(void **state)
+{
+    char *gone = alloc(64 * SP_KIB);
+    int local = 0;
+    void *heap = malloc(64);
+
+    (void)state;
+    assert_wrong(&local, 0, "not the address of a block of any pool");
+    assert_wrong(heap, 0, "not the address of a block of any pool");
+    free(heap);
+    give(gone);
+    assert_ok(starpool_pool_trim(fixture.pool, 0));
+    assert_wrong(gone, 0, "not the address of a block of any pool");
+}
+
+static void null_is_refused_without_a_word(void **state)
+{
+    (void)state;
+    assert_wrong(NULL, 0, NULL);
+}
+
+static void free_if_ours_says_whose_it_is(void **state)
+{
+    char *ptr = alloc(1000);
+    int local = 0;
+    enum sp_free_result results[5];
+    const char *text;
+
+    (void)state;
+    sp_script_stderr_begin();
+    results[0] = sp_free_if_ours(&local);
+    results[1] = sp_free_if_ours(NULL);
+    results[2] = sp_free_if_ours(ptr + 1);
+    results[3] = sp_free_if_ours(ptr);
+    results[4] = sp_free_if_ours(ptr);
+    text = sp_script_stderr_end();
+    assert_int_equal(results[0], SP_FREE_FOREIGN);
+    assert_int_equal(results[1], SP_FREE_FOREIGN);
+    assert_int_equal(results[2], SP_FREE_WRONG);
+    assert_int_equal(results[3], SP_FREED);
+    assert_int_equal(results[4], SP_FREE_WRONG);
+    assert_int_equal(sp_script_n_times(text, "\n"), 2); /* foreign ones are not said */
+    assert_int_equal(stats().n_wrong_frees, 2);
+    assert_int_equal(stats().n_live, 0);
+}
+
+/* Last, as no message comes after it. */
+static void loop_of_wrong_frees_is_counted_and_falls_silent(void **state)
+{
+    void *ptr = alloc(1000);
+    const char *text;
+
+    (void)state;
+    give(ptr);
+    sp_script_stderr_begin();
+    for (int i = 0; i < 100; i++)
+        starpool_free(ptr, STARPOOL_STREAM_HOST);
+    text = sp_script_stderr_end();
+    assert_in_range(sp_script_n_times(text, "\n"), 1, 20);
+    assert_int_equal(stats().n_wrong_frees, 100);
+    assert_int_equal(stats().cached_bytes, 1024);
+}
+
+/* ---- two frees at one moment --------------------------------------------------------- */
+
+#define N_RACES 2000
+
+static struct {
+    pthread_barrier_t barrier;
+    void *ptr;
+    unsigned n_freed[2];
+} race;
+
+static void *free_in_step(void *argument)
+{
+    unsigned *n_freed = argument;
+
+    for (int i = 0; i < N_RACES; i++) {
+        pthread_barrier_wait(&race.barrier); /* the block is there */
+        *n_freed += sp_free_if_ours(race.ptr) == SP_FREED;
+        pthread_barrier_wait(&race.barrier);
+    }
+    return NULL;
+}
+
+/* In the process of its own: 0 if each block was freed exactly once. */
+static int race_main(void)
+{
+    pthread_t threads[2];
+
+    setup(NULL);
+    pthread_barrier_init(&race.barrier, NULL, 3);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, free_in_step, &race.n_freed[i]);
+    for (int i = 0; i < N_RACES; i++) {
+        if (starpool_alloc(fixture.pool, 1000, STARPOOL_STREAM_HOST, &race.ptr) != STARPOOL_OK)
+            return 2;
+        pthread_barrier_wait(&race.barrier);
+        pthread_barrier_wait(&race.barrier);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return race.n_freed[0] + race.n_freed[1] == N_RACES ? 0 : 1;
+}
+
+static void two_frees_at_one_moment_are_told_apart_with_checks(void **state)
+{
+    pid_t child = fork();
+    int status = -1;
+
+    (void)state;
+    if (child == 0) {
+        setenv("STARPOOL_CHECKS", "1", 1);
+        execl("/proc/self/exe", "test_wrong", "race", (char *)NULL);
+        _exit(99);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(block_in_a_cache_is_not_freed_again),
+        CASE(block_back_in_the_heap_is_not_freed_again),
+        CASE(address_inside_a_block_is_not_freed),
+        CASE(memory_that_was_never_a_block_is_not_freed),
+        CASE(address_of_no_pool_is_not_freed),
+        CASE(null_is_refused_without_a_word),
+        CASE(free_if_ours_says_whose_it_is),
+        CASE(two_frees_at_one_moment_are_told_apart_with_checks),
+        CASE(loop_of_wrong_frees_is_counted_and_falls_silent),
+    };
+
+    if (argc > 1 && strcmp(argv[1], "race") == 0)
+        return race_main();
+    return cmocka_run_group_tests_name("wrong", tests, NULL, NULL);
+}
