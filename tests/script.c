@@ -240,6 +240,17 @@ const char *sp_script_stderr_end(void)
     return caught.text;
 }
 
+/* By name: in a child of valgrind /proc/self/exe is valgrind. */
+const char *sp_script_self(void)
+{
+    static char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+    SP_ASSERT(n > 0);
+    path[n] = '\0';
+    return path;
+}
+
 size_t sp_script_n_times(const char *text, const char *needle)
 {
     size_t n = 0;

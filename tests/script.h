@@ -83,6 +83,9 @@ void sp_script_stderr_begin(void);
 /* What was written, as a string that stays until the next call; stderr is as before. */
 const char *sp_script_stderr_end(void);
 
+/* The file of this program, to be started again. */
+const char *sp_script_self(void);
+
 /* How often `needle`, not empty, stands in `text`. */
 size_t sp_script_n_times(const char *text, const char *needle);
 

@@ -6,6 +6,7 @@
 #include "tests/support.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -65,12 +66,12 @@ static bool shrink(struct sp_piece *piece)
 static size_t address_space(void)
 {
     FILE *statm = fopen("/proc/self/statm", "r");
-    size_t pages = 0;
+    char line[128] = "";
 
     assert_non_null(statm);
-    assert_int_equal(fscanf(statm, "%zu", &pages), 1);
+    assert_non_null(fgets(line, sizeof(line), statm));
     fclose(statm);
-    return pages * (size_t)sysconf(_SC_PAGESIZE);
+    return strtoul(line, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* ---- pieces -------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ extern char **environ;
 /* "origin number rejected secure value" of an option. */
 static int show(const char *number)
 {
-    const struct sp_option *option = sp_option((enum sp_option_id)atoi(number));
+    const struct sp_option *option = sp_option((enum sp_option_id)strtol(number, NULL, 10));
 
     printf("%d %" PRIu64 " %u %lu %s\n", (int)option->origin, option->number,
            sp_options_n_rejected(), getauxval(AT_SECURE), option->value);
@@ -60,6 +60,20 @@ struct shown {
     char text[4096]; /* what it said besides */
 };
 
+static void read_shown(FILE *out, struct shown *shown)
+{
+    char line[512], *at = line;
+
+    assert_non_null(fgets(line, sizeof(line), out));
+    line[strcspn(line, "\n")] = '\0';
+    shown->origin = (int)strtol(at, &at, 10);
+    shown->number = strtoull(at, &at, 10);
+    shown->n_rejected = (unsigned)strtoul(at, &at, 10);
+    shown->is_secure = strtoul(at, &at, 10);
+    assert_int_equal(*at, ' ');
+    snprintf(shown->value, sizeof(shown->value), "%s", at + 1);
+}
+
 /* What `program` shows of an option if the environment has `assignment` (or NULL). */
 static struct shown ask(const char *program, int user, enum sp_option_id id,
                         const char *assignment)
@@ -86,15 +100,14 @@ static struct shown ask(const char *program, int user, enum sp_option_id id,
     snprintf(shown.text, sizeof(shown.text), "%s", sp_script_stderr_end());
     assert_int_equal(status, 0);
     rewind(out);
-    assert_true(fscanf(out, "%d %" SCNu64 " %u %lu %255[^\n]", &shown.origin, &shown.number,
-                       &shown.n_rejected, &shown.is_secure, shown.value) >= 4);
+    read_shown(out, &shown);
     fclose(out);
     return shown;
 }
 
 static struct shown ask_self(enum sp_option_id id, const char *assignment)
 {
-    return ask("/proc/self/exe", 0, id, assignment);
+    return ask(sp_script_self(), 0, id, assignment);
 }
 
 /* The value holds, and nothing is said. */
@@ -307,7 +320,7 @@ static bool copy_self(char *path, size_t path_size)
     const char *folder = getenv("TMPDIR");
     struct statvfs where;
     char buffer[65536];
-    int from = open("/proc/self/exe", O_RDONLY), to;
+    int from = open(sp_script_self(), O_RDONLY), to;
     ssize_t n;
 
     snprintf(path, path_size, "%s/starpool-XXXXXX", folder != NULL ? folder : "/tmp");

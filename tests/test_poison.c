@@ -62,7 +62,7 @@ static size_t n_poisoned(const char *base, size_t size)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size && __asan_address_is_poisoned != NULL; i++)
         n += __asan_address_is_poisoned(base + i) != 0;
     return n;
 }
