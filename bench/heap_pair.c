@@ -100,30 +100,22 @@ static double run(struct sp_heap *heap, size_t n_rounds)
 int main(int argc, char **argv)
 {
     enum sp_bench_effort effort = sp_bench_effort_of(argc, argv, what);
-    struct sp_range *records = aligned_alloc(64, N_RECORDS * sizeof(*records));
-    struct sp_heap *heap = calloc(1, sizeof(*heap));
-    struct sp_region region = {0};
+    static struct sp_range records[N_RECORDS];
+    static struct sp_heap heap;
+    static struct sp_region region;
     double most_ns;
 
-    if (records == NULL || heap == NULL) {
-        perror("bench/heap_pair");
-        return 1;
-    }
-    for (int i = 0; i < N_RECORDS; i++)
-        records[i] = (struct sp_range){0};
     sp_bench_init();
-    sp_heap_init(heap, UNIT);
-    sp_heap_donate(heap, records, N_RECORDS);
-    sp_heap_attach(heap, &region);
-    sp_heap_add(heap, &region, SPAN, SPAN);
+    sp_heap_init(&heap, UNIT);
+    sp_heap_donate(&heap, records, N_RECORDS);
+    sp_heap_attach(&heap, &region);
+    sp_heap_add(&heap, &region, SPAN, SPAN);
     /* A live block below, so that the rest is no whole region. */
-    if (sp_heap_take(heap, UNIT, UNIT) == NULL) {
+    if (sp_heap_take(&heap, UNIT, UNIT) == NULL) {
         fprintf(stderr, "bench/heap_pair: the heap refused its first block\n");
         return 1;
     }
-    most_ns = run(heap, effort == SP_BENCH_CHECK ? 3 : N_ROUNDS);
+    most_ns = run(&heap, effort == SP_BENCH_CHECK ? 3 : N_ROUNDS);
     sp_bench_goal("bare_heap_pair_ns", most_ns, SP_GOAL_AT_MOST, 20.0);
-    free(heap);
-    free(records);
     return 0;
 }

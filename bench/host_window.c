@@ -154,9 +154,13 @@ static void *thread_main(void *arg)
 /* The samples of all threads as one. */
 static void merge(struct record *into, const struct record *from)
 {
-    for (int i = 0; i < from->n && into->n < MAX_SAMPLES; i++) {
-        into->block_ns[into->n] = from->block_ns[i];
-        into->ratio[into->n++] = from->ratio[i];
+    int room = MAX_SAMPLES - into->n;
+    int n = from->n < room ? from->n : room;
+
+    if (n > 0) {
+        memcpy(&into->block_ns[into->n], from->block_ns, (size_t)n * sizeof(from->block_ns[0]));
+        memcpy(&into->ratio[into->n], from->ratio, (size_t)n * sizeof(from->ratio[0]));
+        into->n += n;
     }
     into->is_refused |= from->is_refused;
 }

@@ -297,7 +297,8 @@ static void kept_fini(const struct options *options)
 /* [ns] What the first touch of an ordinary page costs on this machine. */
 static double fault_ns(void)
 {
-    const size_t size = (size_t)16 << 20;
+    const size_t n_pages = 4096;
+    const size_t size = n_pages * SP_BENCH_PAGE;
     char *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t begin;
     double ns;
@@ -309,7 +310,7 @@ static double fault_ns(void)
     sp_bench_touch(block, size);
     ns = sp_bench_ns(begin, sp_bench_ticks());
     munmap(block, size);
-    return ns / (double)(size / SP_BENCH_PAGE);
+    return ns / (double)n_pages;
 }
 
 static void run(const struct options *options)
@@ -350,9 +351,9 @@ static bool parse(int argc, char **argv, struct options *options_out)
     options.is_full_work = strcmp(argv[2], "1") == 0;
     options.is_pow2 = strcmp(argv[3], "pow2") == 0;
     if (argc > 4)
-        options.n_warm = atoi(argv[4]);
+        options.n_warm = (int)strtol(argv[4], NULL, 10);
     if (argc > 5)
-        options.n = atoi(argv[5]);
+        options.n = (int)strtol(argv[5], NULL, 10);
     if (argc > 6)
         options.seed = strtoull(argv[6], NULL, 10);
     *options_out = options;

@@ -44,6 +44,22 @@ static void check_values(starpu_data_handle_t handle, float expected)
     starpu_data_release(handle);
 }
 
+static void one_temporary(int is_looked_at)
+{
+    starpu_data_handle_t handle;
+
+    starpu_vector_data_register(&handle, -1, 0, N, sizeof(float));
+    CHECK(starpu_task_insert(&setter, STARPU_W, handle, 0) == 0);
+    CHECK(starpu_task_insert(&adder, STARPU_RW, handle, 0) == 0);
+    if (is_looked_at) {
+        check_values(handle, 3);
+        CHECK(starpu_data_acquire(handle, STARPU_R) == 0);
+        CHECK(is_ours(starpu_data_get_local_ptr(handle)));
+        starpu_data_release(handle);
+    }
+    starpu_data_unregister_submit(handle);
+}
+
 /* Temporaries, whose memory StarPU allocates: the budget is as before when they are gone. */
 static void temporaries(void)
 {
@@ -52,20 +68,8 @@ static void temporaries(void)
 
     start();
     before = starpu_memory_get_available(STARPU_MAIN_RAM);
-    for (i = 0; i < 50; i++) {
-        starpu_data_handle_t handle;
-
-        starpu_vector_data_register(&handle, -1, 0, N, sizeof(float));
-        CHECK(starpu_task_insert(&setter, STARPU_W, handle, 0) == 0);
-        CHECK(starpu_task_insert(&adder, STARPU_RW, handle, 0) == 0);
-        if (i == 0) {
-            check_values(handle, 3);
-            CHECK(starpu_data_acquire(handle, STARPU_R) == 0);
-            CHECK(is_ours(starpu_data_get_local_ptr(handle)));
-            starpu_data_release(handle);
-        }
-        starpu_data_unregister_submit(handle);
-    }
+    for (i = 0; i < 50; i++)
+        one_temporary(i == 0);
     CHECK(starpu_task_wait_for_all() == 0);
     starpu_shutdown();
     CHECK(before <= 0 || starpu_memory_get_available(STARPU_MAIN_RAM) == before);
