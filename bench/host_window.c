@@ -157,11 +157,12 @@ static void merge(struct record *into, const struct record *from)
     int room = MAX_SAMPLES - into->n;
     int n = from->n < room ? from->n : room;
 
-    if (n > 0) {
-        memcpy(&into->block_ns[into->n], from->block_ns, (size_t)n * sizeof(from->block_ns[0]));
-        memcpy(&into->ratio[into->n], from->ratio, (size_t)n * sizeof(from->ratio[0]));
-        into->n += n;
-    }
+    /* The analyzer does not see that other threads have filled the records. */
+    if (n <= 0)
+        return;
+    memcpy(&into->block_ns[into->n], from->block_ns, (size_t)n * sizeof(from->block_ns[0]));
+    memcpy(&into->ratio[into->n], from->ratio, (size_t)n * sizeof(from->ratio[0]));
+    into->n += n;
     into->is_refused |= from->is_refused;
 }
 

@@ -7,6 +7,7 @@
 #include "numa/host_pool.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "numa/segment.h"
@@ -21,7 +22,7 @@
 /* Addresses are plentiful, unless they are limited: a window is halved until it fits. */
 #define WINDOW_SIZE (64 * SP_GIB)
 
-/* Records for a window's own heap of addresses. */
+/* Records for a window's own heap of addresses, at first and at a time. */
 #define WINDOW_RECORDS 8
 
 struct host_segment {
@@ -38,6 +39,7 @@ struct window {
     size_t size;
     struct sp_region region; /* the pool's blocks here */
     struct sp_heap places;
+    struct sp_range first_records[WINDOW_RECORDS];
     struct sp_region places_region;
     size_t n_segments;
     bool is_dropped; /* the pool is forgetting it */
@@ -89,16 +91,14 @@ static bool addresses_are_limited(void)
 static struct window *open_window(struct host_pool *host, size_t size)
 {
     size_t wanted = addresses_are_limited() ? size : sp_max(size, WINDOW_SIZE);
-    struct window *window = calloc(1, sizeof(*window));
+    struct window *window = aligned_alloc(_Alignof(struct window), sizeof(*window));
     void *base;
 
     if (window == NULL)
         return NULL;
+    memset(window, 0, sizeof(*window));
     sp_heap_init(&window->places, GRANULE);
-    if (!stock_places(window)) {
-        free(window);
-        return NULL;
-    }
+    sp_heap_donate(&window->places, window->first_records, WINDOW_RECORDS);
     while (sp_reserve(wanted, GRANULE, &base) != STARPOOL_OK) {
         if (wanted == size) {
             free(window);

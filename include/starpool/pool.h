@@ -31,7 +31,7 @@ enum starpool_huge {
  * lock of starpool is held.
  *
  * @param pool     the pool that is short
- * @param size     [bytes] what was asked for
+ * @param size     [bytes] what was asked for, rounded as starpool_alloc() says
  * @param attempt  0 at the first call for this request, then 1, 2, ...
  * @param arg      as given in the configuration
  * @return         true to try again, false to let the request fail

@@ -5,6 +5,8 @@
 
 #include "src/heap/store.h"
 
+#include <pthread.h>
+
 #include "src/util/meta.h"
 #include "src/util/util.h"
 
@@ -20,10 +22,18 @@ struct sp_store_span {
 };
 
 struct sp_stock {
+    struct sp_stock *next; /* of the store, or used ones */
     struct sp_range large[STOCK_RECORDS];
     struct sp_range small[STOCK_RECORDS];
     struct sp_store_span span;
 };
+
+/* Stocks of stores that are no more. They stay stocks, since a free of a wrong address may be
+ * looking at one of their records. */
+static struct {
+    pthread_mutex_t mutex;
+    struct sp_stock *used;
+} stocks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 void sp_store_init(struct sp_store *store, void *holder)
 {
@@ -40,7 +50,38 @@ bool sp_store_is_stocked(const struct sp_store *store)
 
 struct sp_stock *sp_stock_make(void)
 {
-    return sp_meta_alloc(sizeof(struct sp_stock));
+    struct sp_stock *stock;
+
+    pthread_mutex_lock(&stocks.mutex);
+    stock = stocks.used;
+    if (stock != NULL)
+        stocks.used = stock->next;
+    pthread_mutex_unlock(&stocks.mutex);
+    return stock != NULL ? stock : sp_meta_alloc(sizeof(*stock));
+}
+
+void sp_store_fini(struct sp_store *store)
+{
+    struct sp_stock *stock;
+
+    SP_ASSERT(store->large.regions == NULL && store->small.regions == NULL);
+    pthread_mutex_lock(&stocks.mutex);
+    while ((stock = store->stocks) != NULL) {
+        store->stocks = stock->next;
+        stock->next = stocks.used;
+        stocks.used = stock;
+    }
+    pthread_mutex_unlock(&stocks.mutex);
+}
+
+void sp_stock_freeze(void)
+{
+    pthread_mutex_lock(&stocks.mutex);
+}
+
+void sp_stock_thaw(void)
+{
+    pthread_mutex_unlock(&stocks.mutex);
 }
 
 static void put_spare_span(struct sp_store *store, struct sp_store_span *span)
@@ -55,6 +96,8 @@ void sp_store_put_stock(struct sp_store *store, struct sp_stock *stock)
     sp_heap_donate(&store->large, stock->large, STOCK_RECORDS);
     sp_heap_donate(&store->small, stock->small, STOCK_RECORDS);
     put_spare_span(store, &stock->span);
+    stock->next = store->stocks;
+    store->stocks = stock;
 }
 
 void sp_store_add(struct sp_store *store, struct sp_region *region, uintptr_t base, size_t size)

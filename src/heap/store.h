@@ -42,8 +42,9 @@ struct sp_stock;      /* records for a store to go on with */
  *   span_bytes == the number of spans * SP_SPAN_SIZE
  */
 struct sp_store {
-    struct sp_heap large; /* unit SP_PAGE */
-    struct sp_heap small; /* unit SP_SMALL_UNIT; one region a span */
+    struct sp_heap large;    /* unit SP_PAGE */
+    struct sp_heap small;    /* unit SP_SMALL_UNIT; one region a span */
+    struct sp_stock *stocks; /* all that were put */
     struct sp_store_span *spare_spans;
     size_t n_spare_spans;
     size_t n_idle_spans; /* spans of which everything is free */
@@ -55,6 +56,9 @@ struct sp_store {
 };
 
 void sp_store_init(struct sp_store *store, void *holder);
+
+/* Give the records of a store without memory to those to come. */
+void sp_store_fini(struct sp_store *store);
 
 /* The size that a request is rounded up to; 0 if it is too large for any address space. */
 static inline size_t sp_store_round(size_t size)
@@ -69,6 +73,10 @@ static inline size_t sp_store_round(size_t size)
 bool sp_store_is_stocked(const struct sp_store *store);
 struct sp_stock *sp_stock_make(void);
 void sp_store_put_stock(struct sp_store *store, struct sp_stock *stock);
+
+/* Hold the list of used stocks still around a fork. */
+void sp_stock_freeze(void);
+void sp_stock_thaw(void);
 
 /* Add memory that the address map covers; `region` is attached to `store->large`. */
 void sp_store_add(struct sp_store *store, struct sp_region *region, uintptr_t base,

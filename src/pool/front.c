@@ -25,6 +25,7 @@ static struct {
     bool is_watched;
     pthread_mutex_t mutex;
     struct sp_thread *spare;
+    struct sp_front *spare_fronts;
 } threads = {.once = PTHREAD_ONCE_INIT, .mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- threads ------------------------------------------------------------------------- */
@@ -99,17 +100,35 @@ static struct sp_thread *thread_get(bool may_make)
 void sp_front_watch(bool is_watched)
 {
     threads.is_watched = is_watched;
+    sp_self = is_watched ? &no_thread : sp_owner;
 }
 
 /* ---- caches -------------------------------------------------------------------------- */
 
 struct sp_front *sp_front_make(void)
 {
-    struct sp_front *front = sp_meta_alloc(sizeof(*front));
+    struct sp_front *front;
 
+    pthread_mutex_lock(&threads.mutex);
+    front = threads.spare_fronts;
+    if (front != NULL)
+        threads.spare_fronts = front->next;
+    pthread_mutex_unlock(&threads.mutex);
+    if (front == NULL)
+        front = sp_meta_alloc(sizeof(*front));
     for (unsigned class = 0; front != NULL && class < SP_N_CLASSES; class ++)
         sp_magazine_set_top(&front->magazines[class], front->magazines[class].blocks);
     return front;
+}
+
+void sp_front_drop(struct sp_front *front)
+{
+    if (front == NULL)
+        return;
+    pthread_mutex_lock(&threads.mutex);
+    front->next = threads.spare_fronts;
+    threads.spare_fronts = front;
+    pthread_mutex_unlock(&threads.mutex);
 }
 
 /* Make `front` a cache of the pool; it is in no pool's list. */

@@ -87,7 +87,8 @@ struct sp_depot {
 extern __thread struct sp_thread *sp_owner __attribute__((tls_model("initial-exec")));
 extern __thread struct sp_thread *sp_self __attribute__((tls_model("initial-exec")));
 
-/* Decide what the fast paths see of threads that have no caches yet; before any has. */
+/* Decide what the fast paths see of the calling thread's caches and those to come; before other
+ * threads have any. */
 void sp_front_watch(bool is_watched);
 
 static inline struct sp_cached *sp_magazine_top(const struct sp_magazine *magazine)
@@ -171,6 +172,9 @@ static inline bool sp_front_push(struct sp_front *front, unsigned class, struct 
 
 /* A cache without blocks and without a pool, or NULL if there is no memory for it. */
 struct sp_front *sp_front_make(void);
+
+/* Give back a cache that no thread ever had; NULL is nothing. */
+void sp_front_drop(struct sp_front *front);
 
 /* The calling thread's cache of a pool, made if need be; NULL if there is none to be had. With
  * `may_make` false nothing is allocated. Takes the pool's lock. */

@@ -153,10 +153,24 @@ static void unlink_piece(struct starpool_pool *pool, struct sp_piece *piece)
         piece->next->prev = piece->prev;
 }
 
+/* Give a piece back that has been taken from the store, or never was in it. */
+static void shrink(struct starpool_pool *pool, struct sp_piece *piece)
+{
+    struct sp_region *region = pool->backing->ops->shrink(pool->backing, piece);
+
+    if (region == NULL)
+        return;
+    if (region->heap != NULL) {
+        sp_lock_take(&pool->lock);
+        sp_heap_detach(&pool->store.large, region);
+        sp_lock_give(&pool->lock);
+    }
+    pool->backing->ops->drop_region(pool->backing, region);
+}
+
 /* With the growth lock: give a piece back if nothing of it is in use. */
 static bool release_piece(struct starpool_pool *pool, struct sp_piece *piece)
 {
-    struct sp_region *region;
     bool is_free;
 
     if (lock_stocked(pool) != STARPOOL_OK)
@@ -171,13 +185,7 @@ static bool release_piece(struct starpool_pool *pool, struct sp_piece *piece)
         return false;
     if (sp_poison_is_on)
         sp_poison_piece_removed(piece->base, piece->size);
-    region = pool->backing->ops->shrink(pool->backing, piece);
-    if (region != NULL) {
-        sp_lock_take(&pool->lock);
-        sp_heap_detach(&pool->store.large, region);
-        sp_lock_give(&pool->lock);
-        pool->backing->ops->drop_region(pool->backing, region);
-    }
+    shrink(pool, piece);
     return true;
 }
 
@@ -320,10 +328,13 @@ static enum starpool_status grow_and_take(struct starpool_pool *pool, size_t siz
         size_t missing = attempt == 0 && tail < needed ? needed - tail : needed;
 
         status = get_piece(pool, missing, &piece);
-        if (status == STARPOOL_OK)
-            status = lock_stocked(pool);
         if (status != STARPOOL_OK)
             return status;
+        status = lock_stocked(pool);
+        if (status != STARPOOL_OK) {
+            shrink(pool, piece);
+            return status;
+        }
         add_piece(pool, piece);
         *range_out = take_locked(pool, size, align);
         sp_lock_give(&pool->lock);
@@ -367,17 +378,21 @@ static enum starpool_status drain_or_grow(struct starpool_pool *pool, size_t siz
 enum starpool_status sp_pool_grow_initial(struct starpool_pool *pool, size_t bytes)
 {
     struct sp_piece *piece;
-    enum starpool_status status;
+    enum starpool_status status = STARPOOL_OK;
 
+    /* A limit that is no multiple of a page is as good as the multiple below it. */
+    if (pool->maximum != 0)
+        bytes = sp_min(bytes, sp_round_down(pool->maximum, SP_PAGE));
     sp_lock_take(&pool->growth);
-    status = get_piece(pool, bytes, &piece);
-    if (status == STARPOOL_OK) {
+    if (bytes > 0)
+        status = get_piece(pool, bytes, &piece);
+    if (status == STARPOOL_OK && bytes > 0) {
         status = lock_stocked(pool);
         if (status == STARPOOL_OK) {
             add_piece(pool, piece);
             sp_lock_give(&pool->lock);
         } else {
-            pool->backing->ops->shrink(pool->backing, piece);
+            shrink(pool, piece);
         }
     }
     sp_lock_give(&pool->growth);

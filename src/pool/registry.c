@@ -38,6 +38,7 @@ static void before_fork(void)
     for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
         sp_lock_take_all(&pool->lock);
     sp_front_freeze();
+    sp_stock_freeze();
     sp_addrmap_freeze();
     sp_meta_freeze();
 }
@@ -46,6 +47,7 @@ static void thaw(void)
 {
     sp_meta_thaw();
     sp_addrmap_thaw();
+    sp_stock_thaw();
     sp_front_thaw();
     for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
         sp_lock_give_all(&pool->lock);
@@ -135,6 +137,8 @@ void sp_registry_put(struct starpool_pool *pool)
     if (!is_last)
         return;
     pool->backing->ops->destroy(pool->backing);
+    sp_store_fini(&pool->store);
+    sp_front_drop(pool->spare_front);
     sp_lock_fini(&pool->lock);
     sp_lock_fini(&pool->growth);
     free(pool);
