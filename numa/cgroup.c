@@ -237,7 +237,8 @@ static size_t read_stat(const char *root, const char *folder, const struct versi
 }
 
 /* What one control group leaves. */
-static size_t folder_room(const char *root, const char *folder, const struct version *version)
+static size_t folder_room(const char *root, const char *folder, const struct version *version,
+                          const struct sp_reserve *reserve)
 {
     uint64_t limit = UINT64_MAX, number, used;
     size_t reclaimable;
@@ -253,10 +254,11 @@ static size_t folder_room(const char *root, const char *folder, const struct ver
     if (limit >= NO_LIMIT)
         return SP_UNKNOWN;
     used = sp_less(used, reclaimable);
-    return used < limit ? limit - used : 0;
+    return sp_less(sp_less(limit, used), sp_reserve_of(reserve, limit));
 }
 
-static size_t version_room(const char *root, const struct version *version)
+static size_t version_room(const char *root, const struct version *version,
+                           const struct sp_reserve *reserve)
 {
     struct folder folder;
     char group[PATH_LIMIT];
@@ -267,7 +269,7 @@ static size_t version_room(const char *root, const struct version *version)
     for (;;) {
         size_t length = strlen(folder.path);
 
-        room = sp_min(room, folder_room(root, folder.path, version));
+        room = sp_min(room, folder_room(root, folder.path, version, reserve));
         if (length <= folder.mount_length)
             return room;
         while (length > folder.mount_length && folder.path[--length] != '/')
@@ -276,7 +278,8 @@ static size_t version_room(const char *root, const struct version *version)
     }
 }
 
-size_t sp_cgroup_room(const char *root)
+size_t sp_cgroup_room(const char *root, const struct sp_reserve *reserve)
 {
-    return sp_min(version_room(root, &version_1), version_room(root, &version_2));
+    return sp_min(version_room(root, &version_1, reserve),
+                  version_room(root, &version_2, reserve));
 }

@@ -160,6 +160,8 @@ static bool next_piece(struct sp_backing *backing, size_t size, struct sp_region
 
 /* ---- segments ------------------------------------------------------------------------ */
 
+/* The room is asked before the address map is extended: that costs memory as well, in
+ * proportion to a size that may be absurd. */
 static enum starpool_status open_segment(struct host_pool *host, struct host_segment *segment,
                                          size_t size)
 {
@@ -167,16 +169,16 @@ static enum starpool_status open_segment(struct host_pool *host, struct host_seg
     struct sp_placement placement = host->placement;
     enum starpool_status status;
 
-    status = sp_addrmap_cover(segment->place->start, size);
-    if (status != STARPOOL_OK)
-        return status;
     status = sp_segment_open(base, size, &placement, &segment->segment);
     if (status == STARPOOL_ENODE && host->can_spill) {
         placement.is_strict = false;
         status = sp_segment_open(base, size, &placement, &segment->segment);
     }
     if (status != STARPOOL_OK)
-        sp_addrmap_uncover(segment->place->start, size);
+        return status;
+    status = sp_addrmap_cover(segment->place->start, size);
+    if (status != STARPOOL_OK)
+        sp_segment_abandon(&segment->segment);
     return status;
 }
 
@@ -230,24 +232,28 @@ static enum starpool_status grow(struct sp_backing *backing, size_t size,
     return STARPOOL_OK;
 }
 
-static struct sp_region *shrink(struct sp_backing *backing, struct sp_piece *piece)
+static bool shrink(struct sp_backing *backing, struct sp_piece *piece,
+                   struct sp_region **region_out)
 {
     struct host_segment *segment = SP_CONTAINER_OF(piece, struct host_segment, piece);
     struct window *window = segment->window;
 
     (void)backing;
     sp_addrmap_uncover(piece->base, piece->size);
-    sp_segment_close(&segment->segment);
+    if (!sp_segment_close(&segment->segment)) {
+        /* Covered before, so that it cannot fail. */
+        SP_ASSERT(sp_addrmap_cover(piece->base, piece->size) == STARPOOL_OK);
+        return false;
+    }
     /* Between the two calls another thread may have mapped something here: then these addresses
      * are lost to us, and the place stays taken for ever. */
     if (sp_reserve_at((void *)piece->base, piece->size))
         sp_heap_give(&window->places, segment->place);
     free(segment);
     window->n_segments--;
-    if (window->n_segments > 0)
-        return NULL;
-    window->is_dropped = true;
-    return &window->region;
+    window->is_dropped = window->n_segments == 0;
+    *region_out = window->is_dropped ? &window->region : NULL;
+    return true;
 }
 
 static void drop_region(struct sp_backing *backing, struct sp_region *region)
@@ -257,10 +263,7 @@ static void drop_region(struct sp_backing *backing, struct sp_region *region)
 
 static void destroy(struct sp_backing *backing)
 {
-    struct host_pool *host = host_of(backing);
-
-    SP_ASSERT(host->windows == NULL);
-    free(host);
+    free(host_of(backing));
 }
 
 static const struct sp_backing_ops host_ops = {

@@ -26,12 +26,20 @@
 #define KEPT_SLAB (16 * SP_MIB)
 #define KEPT_FREE (2 * SP_MIB)
 
+/* The reserve that nobody has asked for takes no more than this part of little memory. */
+#define DEFAULT_PART 16
+
 /* CAP_IPC_LOCK of linux/capability.h: the limit of locked memory does not hold. */
 #define CAPABILITY_IPC_LOCK 14
 
+size_t sp_reserve_of(const struct sp_reserve *reserve, size_t total)
+{
+    return reserve->part == 0 ? reserve->bytes : sp_min(reserve->bytes, total / reserve->part);
+}
+
 /* What a node has, in bytes. */
 struct node_memory {
-    size_t free, file, unclean, slab;
+    size_t total, free, file, unclean, slab;
 };
 
 static bool read_node(const char *root, int node, struct node_memory *memory_out)
@@ -52,7 +60,9 @@ static bool read_node(const char *root, int node, struct node_memory *memory_out
         line = line != NULL ? strchr(line + 1, ' ') : NULL;
         if (line == NULL)
             continue;
-        if (sp_line_number(line, "MemFree:", &number)) {
+        if (sp_line_number(line, "MemTotal:", &number)) {
+            memory.total = sp_scaled(number, SP_KIB);
+        } else if (sp_line_number(line, "MemFree:", &number)) {
             memory.free = sp_scaled(number, SP_KIB);
             has_free = true;
         } else if (sp_line_number(line, "Active(file):", &number) ||
@@ -148,7 +158,7 @@ static struct watermarks read_watermarks(const char *root, int node)
  * slab promises too much: a system in memory was killed with all of 9 MiB of it still there
  * (Linux 6.1), so that no more than half of it counts.
  */
-static size_t node_room(const char *root, int node)
+static size_t node_room(const char *root, int node, const struct sp_reserve *reserve)
 {
     struct node_memory memory;
     struct watermarks watermarks;
@@ -160,7 +170,8 @@ static size_t node_room(const char *root, int node)
     room = sp_less(memory.file, sp_max(sp_min(memory.file / 2, watermarks.low), KEPT_FILE));
     room = sp_plus(room, sp_less(memory.slab, sp_max(memory.slab / 2, KEPT_SLAB)));
     room = sp_plus(room, memory.free);
-    return sp_less(sp_less(room, KEPT_FREE), watermarks.reserve);
+    room = sp_less(sp_less(room, KEPT_FREE), watermarks.reserve);
+    return sp_less(room, sp_reserve_of(reserve, memory.total));
 }
 
 /* A line of /proc/meminfo such as "MemAvailable:  123 kB", or SP_UNKNOWN. */
@@ -188,16 +199,17 @@ static size_t nodes_room(const struct sp_room_question *question)
     bool is_known = false;
 
     for (int i = 0; i < question->n_nodes; i++) {
-        size_t room = node_room(question->root, question->nodes[i]);
+        size_t room = node_room(question->root, question->nodes[i], &question->reserve);
 
         if (room == SP_UNKNOWN)
             continue;
         is_known = true;
-        sum = sp_plus(sum, sp_less(room, question->reserve));
+        sum = sp_plus(sum, room);
     }
     if (is_known)
         return sum;
-    return sp_less(meminfo(question->root, "MemAvailable:"), question->reserve);
+    return sp_less(meminfo(question->root, "MemAvailable:"),
+                   sp_reserve_of(&question->reserve, meminfo(question->root, "MemTotal:")));
 }
 
 /* What /proc/self/status says that matters to limits. */
@@ -281,8 +293,7 @@ void sp_room_read(const struct sp_room_question *question, struct sp_room_source
     for (int i = 0; i < SP_ROOM_N_CAUSES; i++)
         sources_out->bytes[i] = SP_UNKNOWN;
     sources_out->bytes[SP_ROOM_NODE] = nodes_room(question);
-    sources_out->bytes[SP_ROOM_CGROUP] =
-        sp_less(sp_cgroup_room(question->root), question->reserve);
+    sources_out->bytes[SP_ROOM_CGROUP] = sp_cgroup_room(question->root, &question->reserve);
     read_process(question, sources_out);
     if (!question->is_mapped)
         sources_out->bytes[SP_ROOM_COMMIT] = commit_room(question->root);
@@ -320,12 +331,14 @@ static int collect_nodes(int node, int *nodes)
 void sp_room_query_sources(int node, bool is_locking, bool is_mapped,
                            struct sp_room_sources *sources_out)
 {
+    const struct sp_option *option = sp_option(SP_OPTION_HOST_RESERVE);
     int nodes[MAX_NODES];
     struct sp_room_question question = {
         .root = "",
         .nodes = nodes,
         .n_nodes = collect_nodes(node, nodes),
-        .reserve = (size_t)sp_option_number(SP_OPTION_HOST_RESERVE),
+        .reserve = {.bytes = (size_t)option->number,
+                    .part = option->origin == SP_ORIGIN_ENVIRONMENT ? 0 : DEFAULT_PART},
         .is_locking = is_locking,
         .is_mapped = is_mapped,
     };

@@ -31,14 +31,23 @@ struct sp_room_sources {
     size_t bytes[SP_ROOM_N_CAUSES];
 };
 
+/* What is left alone on each node and in each control group. */
+struct sp_reserve {
+    size_t bytes;
+    size_t part; /* at most this part (16: a sixteenth) of the memory or limit; 0: no matter */
+};
+
+/* What is left alone of `total` bytes. */
+size_t sp_reserve_of(const struct sp_reserve *reserve, size_t total);
+
 /* What is asked. */
 struct sp_room_question {
     const char *root; /* "" for the machine; a folder with proc/ and sys/ for a test */
     const int *nodes; /* [n_nodes] OS indexes; their room is added up */
     int n_nodes;      /* 0: the machine as a whole */
-    size_t reserve;   /* [bytes] left alone, on each node and in each control group */
-    bool is_locking;  /* RLIMIT_MEMLOCK matters */
-    bool is_mapped;   /* address space and commit charge have been taken already */
+    struct sp_reserve reserve;
+    bool is_locking; /* RLIMIT_MEMLOCK matters */
+    bool is_mapped;  /* address space and commit charge have been taken already */
 };
 
 /* Read all sources. Allocates nothing, takes no lock. Threads: any, at once. */

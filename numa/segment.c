@@ -208,8 +208,16 @@ enum starpool_status sp_segment_open(void *base, size_t size,
                : status;
 }
 
-void sp_segment_close(struct sp_segment *segment)
+bool sp_segment_close(struct sp_segment *segment)
 {
-    (void)munmap(segment->base, segment->size);
+    if (munmap(segment->base, segment->size) != 0)
+        return false;
+    *segment = (struct sp_segment){.node = segment->node};
+    return true;
+}
+
+void sp_segment_abandon(struct sp_segment *segment)
+{
+    restore(segment->base, segment->size);
     *segment = (struct sp_segment){.node = segment->node};
 }

@@ -64,7 +64,11 @@ STARPOOL_CHECK enum starpool_status
 sp_segment_open_on(const struct sp_topo *topo, const struct sp_os *os, void *base, size_t size,
                    const struct sp_placement *placement, struct sp_segment *segment_out);
 
-/* Give the memory back. The range is not reserved afterwards. */
-void sp_segment_close(struct sp_segment *segment);
+/* Give the memory back. The range is not reserved afterwards. False, and nothing changed, if
+ * the system cannot take it (a hole would be one mapping too many). */
+STARPOOL_CHECK bool sp_segment_close(struct sp_segment *segment);
+
+/* Give the memory of a segment back that was never used, and keep the range reserved. */
+void sp_segment_abandon(struct sp_segment *segment);
 
 #endif /* SP_SEGMENT_H */

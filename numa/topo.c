@@ -191,6 +191,16 @@ enum starpool_status sp_topo_get(const struct sp_topo **topo_out)
     return STARPOOL_OK;
 }
 
+void sp_topo_freeze(void)
+{
+    (void)pthread_mutex_lock(&process.lock);
+}
+
+void sp_topo_thaw(void)
+{
+    (void)pthread_mutex_unlock(&process.lock);
+}
+
 void sp_topo_offer(void *hwloc_topology)
 {
     (void)pthread_mutex_lock(&process.lock);

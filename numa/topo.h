@@ -30,6 +30,10 @@ STARPOOL_CHECK enum starpool_status sp_topo_get(const struct sp_topo **topo_out)
  */
 STARPOOL_API void sp_topo_offer(void *hwloc_topology);
 
+/* Hold the loading of the process's topology still around a fork. */
+void sp_topo_freeze(void);
+void sp_topo_thaw(void);
+
 /*
  * Open another topology: "synthetic:DESCRIPTION", "xml:FILE", or NULL for what sp_topo_get()
  * would load without an offer and without options. EINVAL for another word before the colon,

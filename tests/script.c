@@ -141,7 +141,8 @@ static enum starpool_status grow(struct sp_backing *backing, size_t size,
     return STARPOOL_OK;
 }
 
-static struct sp_region *shrink(struct sp_backing *backing, struct sp_piece *piece)
+static bool shrink(struct sp_backing *backing, struct sp_piece *piece,
+                   struct sp_region **region_out)
 {
     struct sp_script *script = script_of(backing);
     struct sp_region *region = piece->region;
@@ -149,9 +150,8 @@ static struct sp_region *shrink(struct sp_backing *backing, struct sp_piece *pie
     note(script, SP_SCRIPT_SHRINK, piece->size);
     sp_addrmap_uncover(piece->base, piece->size);
     piece->size = 0;
-    if (region == &script->region && --script->n_in_region > 0)
-        return NULL;
-    return region;
+    *region_out = region == &script->region && --script->n_in_region > 0 ? NULL : region;
+    return true;
 }
 
 static void drop_region(struct sp_backing *backing, struct sp_region *region)

@@ -260,6 +260,29 @@ static void range_that_is_too_small_does_not_hide_one_of_its_bin_that_fits(void 
     assert_int_equal(start_of(sp_heap_take(heap, 65 * UNIT, UNIT)), BASE);
 }
 
+/* Units of 64 and 65 share a bin. So many small ones hide the one that fits from a take that
+ * must be quick, and not from one that has time. */
+static void thorough_take_finds_what_a_quick_one_does_not(void **state)
+{
+    enum { N_HIDING = 40 };
+    struct sp_range *fits, *hiding[N_HIDING];
+
+    (void)state;
+    sp_heap_add(heap, region, BASE, (65 + 1 + N_HIDING * 65) * UNIT);
+    fits = sp_heap_take(heap, 65 * UNIT, UNIT);
+    assert_non_null(sp_heap_take(heap, UNIT, UNIT));
+    for (int i = 0; i < N_HIDING; i++) {
+        hiding[i] = sp_heap_take(heap, 64 * UNIT, UNIT);
+        assert_non_null(sp_heap_take(heap, UNIT, UNIT));
+    }
+    sp_heap_give(heap, fits);
+    for (int i = 0; i < N_HIDING; i++)
+        sp_heap_give(heap, hiding[i]);
+    assert_null(sp_heap_take(heap, 65 * UNIT, UNIT));
+    heap->is_thorough = true;
+    assert_int_equal(start_of(sp_heap_take(heap, 65 * UNIT, UNIT)), BASE);
+}
+
 static void steady_cycle_needs_no_new_record(void **state)
 {
     struct sp_range *ranges[4];
@@ -457,6 +480,7 @@ int main(void)
         cmocka_unit_test_setup(block_just_given_back_is_taken_first, setup),
         cmocka_unit_test_setup(range_that_is_too_small_does_not_hide_one_of_its_bin_that_fits,
                                setup),
+        cmocka_unit_test_setup(thorough_take_finds_what_a_quick_one_does_not, setup),
         cmocka_unit_test_setup(steady_cycle_needs_no_new_record, setup),
         cmocka_unit_test_setup(broken_invariants_are_seen, setup),
         cmocka_unit_test_setup(random_operations_agree_with_a_map_of_units, setup),

@@ -54,8 +54,9 @@ static struct sp_piece *grow(size_t size)
 /* True if this was the last piece of its region, which is dropped then. */
 static bool shrink(struct sp_piece *piece)
 {
-    struct sp_region *region = fixture.backing->ops->shrink(fixture.backing, piece);
+    struct sp_region *region;
 
+    assert_true(fixture.backing->ops->shrink(fixture.backing, piece, &region));
     if (region == NULL)
         return false;
     fixture.backing->ops->drop_region(fixture.backing, region);
@@ -189,6 +190,32 @@ static void size_that_no_address_space_holds_is_refused(void **state)
     assert_true(shrink(grow(GRANULE)));
 }
 
+/* Pages that are resident. */
+static size_t resident(void)
+{
+    FILE *statm = fopen("/proc/self/statm", "r");
+    char line[128] = "", *rest;
+
+    assert_non_null(statm);
+    assert_non_null(fgets(line, sizeof(line), statm));
+    fclose(statm);
+    (void)strtoul(line, &rest, 10);
+    return strtoul(rest, NULL, 10);
+}
+
+/* The address map of so much would take 512 MiB by itself, and a killer with it. */
+static void size_that_no_node_has_is_refused_before_it_costs_anything(void **state)
+{
+    struct sp_piece *piece = NULL;
+    size_t before = resident();
+
+    (void)state;
+    assert_status(STARPOOL_ENODE,
+                  fixture.backing->ops->grow(fixture.backing, (size_t)1 << 38, &piece));
+    assert_null(piece);
+    assert_in_range(resident(), 0, before + 1024);
+}
+
 /* ---- a pool on it -------------------------------------------------------------------------
  */
 
@@ -286,6 +313,7 @@ int main(void)
         CASE(address_space_goes_back_with_the_last_piece),
         CASE(node_that_is_not_there_is_refused),
         CASE(size_that_no_address_space_holds_is_refused),
+        CASE(size_that_no_node_has_is_refused_before_it_costs_anything),
         cmocka_unit_test(block_may_span_segments),
         cmocka_unit_test(sizes_near_the_top_are_refused_by_a_pool_that_holds_memory),
         cmocka_unit_test(limit_on_addresses_is_a_status_and_smaller_blocks_are_served),

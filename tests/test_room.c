@@ -144,7 +144,7 @@ static void nodes_are_added_up_each_less_the_reserve(void **state)
 {
     static const int nodes[] = {0, 2, 5};
     struct sp_room_question question = {
-        .root = root, .nodes = nodes, .n_nodes = 3, .reserve = 80 * SP_MIB};
+        .root = root, .nodes = nodes, .n_nodes = 3, .reserve = {.bytes = 80 * SP_MIB}};
     struct sp_room_sources sources;
 
     (void)state;
@@ -152,7 +152,7 @@ static void nodes_are_added_up_each_less_the_reserve(void **state)
     put_node(5);
     sp_room_read(&question, &sources);
     assert_int_equal(sources.bytes[SP_ROOM_NODE], 2480 * SP_MIB);
-    question.reserve = 2000 * SP_MIB;
+    question.reserve.bytes = 2000 * SP_MIB;
     sp_room_read(&question, &sources);
     assert_int_equal(sources.bytes[SP_ROOM_NODE], 0);
 }
@@ -189,6 +189,25 @@ static void put_group_2(const char *group, const char *max, const char *high,
     put(path, current);
 }
 
+static const struct sp_reserve none;
+
+static void reserve_is_at_most_its_part_of_little_memory(void **state)
+{
+    const struct sp_reserve whole = {.bytes = 64000};
+    const struct sp_reserve part = {.bytes = 64000, .part = 16};
+
+    (void)state;
+    assert_int_equal(sp_reserve_of(&whole, 160000), 64000);
+    assert_int_equal(sp_reserve_of(&part, 160000), 10000);
+    assert_int_equal(sp_reserve_of(&part, SIZE_MAX), 64000);
+    put("proc/self/cgroup", "0::/job\n");
+    put("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw shared:9 - cgroup2 cg rw\n");
+    put_group_2("/job", "160000", "max", "100000");
+    assert_int_equal(sp_cgroup_room(root, &none), 60000);
+    assert_int_equal(sp_cgroup_room(root, &whole), 0);
+    assert_int_equal(sp_cgroup_room(root, &part), 50000);
+}
+
 static void least_of_all_ancestors_holds_in_version_2(void **state)
 {
     (void)state;
@@ -199,15 +218,15 @@ static void least_of_all_ancestors_holds_in_version_2(void **state)
     put_group_2("/user", "max", "max", "77");
     put_group_2("/user/job", "1000000", "900000", "500000");
     put_group_2("/user/job/step", "2000000", "max", "300000");
-    assert_int_equal(sp_cgroup_room(root), 400000);
+    assert_int_equal(sp_cgroup_room(root, &none), 400000);
     put_group_2("/user", "650000", "max", "600000");
-    assert_int_equal(sp_cgroup_room(root), 50000);
+    assert_int_equal(sp_cgroup_room(root, &none), 50000);
     put("sys/fs/cgroup/user/memory.stat",
         "anon 1\ninactive_file 4000\nactive_file 3000\nfile_dirty 500\nfile_writeback 500\n"
         "slab_reclaimable 1000\nslab_reclaimable_not 9999999\n");
-    assert_int_equal(sp_cgroup_room(root), 50000 + 7000);
+    assert_int_equal(sp_cgroup_room(root, &none), 50000 + 7000);
     put_group_2("/user", "650000", "max", "700000"); /* above the limit, for a moment */
-    assert_int_equal(sp_cgroup_room(root), 0);
+    assert_int_equal(sp_cgroup_room(root, &none), 0);
 }
 
 static void version_1_counts_the_cache_and_the_limit_of_hidden_ancestors(void **state)
@@ -219,13 +238,13 @@ static void version_1_counts_the_cache_and_the_limit_of_hidden_ancestors(void **
         "35 31 0:32 /docker/abc /sys/fs/cgroup/my\\040memory rw - cgroup cgroup rw,memory\n");
     put("sys/fs/cgroup/my memory/memory.limit_in_bytes", "9223372036854771712\n");
     put("sys/fs/cgroup/my memory/memory.usage_in_bytes", "500000\n");
-    assert_true(sp_cgroup_room(root) == SIZE_MAX);
+    assert_true(sp_cgroup_room(root, &none) == SIZE_MAX);
     put("sys/fs/cgroup/my memory/memory.stat",
         "cache 1\nhierarchical_memory_limit 800000\ntotal_inactive_file 10000\n"
         "total_active_file 20000\ntotal_dirty 5000\n");
-    assert_int_equal(sp_cgroup_room(root), 325000);
+    assert_int_equal(sp_cgroup_room(root, &none), 325000);
     put("sys/fs/cgroup/my memory/memory.limit_in_bytes", "600000\n");
-    assert_int_equal(sp_cgroup_room(root), 125000);
+    assert_int_equal(sp_cgroup_room(root, &none), 125000);
 }
 
 static void group_outside_the_mount_is_looked_for_at_the_mount_point(void **state)
@@ -234,7 +253,7 @@ static void group_outside_the_mount_is_looked_for_at_the_mount_point(void **stat
     put("proc/self/cgroup", "0::/../../other\n");
     put("proc/self/mountinfo", "31 23 0:28 /pod /sys/fs/cgroup rw - cgroup2 cg rw\n");
     put_group_2("", "1000", "max", "400");
-    assert_int_equal(sp_cgroup_room(root), 600);
+    assert_int_equal(sp_cgroup_room(root, &none), 600);
 }
 
 static void malformed_group_files_are_no_limit(void **state)
@@ -243,21 +262,21 @@ static void malformed_group_files_are_no_limit(void **state)
 
     (void)state;
     put("proc/self/cgroup", "nonsense\n0:\n4:memory\n");
-    assert_true(sp_cgroup_room(root) == SIZE_MAX);
+    assert_true(sp_cgroup_room(root, &none) == SIZE_MAX);
     put("proc/self/cgroup", "0::/job\n");
     memset(line, 'x', sizeof(line) - 1);
     line[sizeof(line) - 1] = '\0';
     put("proc/self/mountinfo", line);
-    assert_true(sp_cgroup_room(root) == SIZE_MAX);
+    assert_true(sp_cgroup_room(root, &none) == SIZE_MAX);
     /* A line that is too long must not hide the next one. */
     (void)snprintf(line + 4000, 200,
                    "\n - \n1 2 3 - cgroup2\n"
                    "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cg rw\n");
     put("proc/self/mountinfo", line);
     put_group_2("/job", "lots", "-5", "7");
-    assert_true(sp_cgroup_room(root) == SIZE_MAX);
+    assert_true(sp_cgroup_room(root, &none) == SIZE_MAX);
     put_group_2("/job", "lots", "50", "7");
-    assert_int_equal(sp_cgroup_room(root), 43);
+    assert_int_equal(sp_cgroup_room(root, &none), 43);
 }
 
 static void put_process(const char *capabilities, const char *limits)
@@ -347,6 +366,7 @@ int main(void)
         room_test(nodes_are_added_up_each_less_the_reserve),
         room_test(machine_without_node_files_answers_with_what_is_available),
         room_test(malformed_node_files_are_no_limit),
+        room_test(reserve_is_at_most_its_part_of_little_memory),
         room_test(least_of_all_ancestors_holds_in_version_2),
         room_test(version_1_counts_the_cache_and_the_limit_of_hidden_ancestors),
         room_test(group_outside_the_mount_is_looked_for_at_the_mount_point),

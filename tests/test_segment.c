@@ -221,7 +221,7 @@ static void segment_is_resident_and_zero_and_closing_frees_the_range(void **stat
     assert_int_equal(bytes[0] | bytes[4 * SP_MIB - 1], 0);
     memset(range, 0x5a, segment.size);
     assert_false(is_readable(bytes + 4 * SP_MIB));
-    sp_segment_close(&segment);
+    assert_true(sp_segment_close(&segment));
     assert_false(is_readable(range));
     assert_true(sp_reserve_at(range, 4 * SP_MIB));
 }

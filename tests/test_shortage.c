@@ -19,6 +19,8 @@ static struct {
     void *to_free;        /* by the callback, at its first call */
     size_t sizes[8];      /* that it was told */
     unsigned attempts[8]; /* likewise */
+    enum starpool_status status;
+    void *unused;
 } fixture;
 
 static bool on_oom(struct starpool_pool *pool, size_t size, unsigned attempt, void *arg)
@@ -316,6 +318,38 @@ static void other_pools_keep_what_is_live(void **state)
     give(live);
 }
 
+/* What others hold is no help against the pool's own limit, and a program may ask for ever. */
+static void refusal_by_the_own_maximum_trims_no_other_pool(void **state)
+{
+    (void)state;
+    give(alloc_from(fixture.other, SP_MIB));
+    assert_ok(starpool_pool_set_attribute(fixture.pool, STARPOOL_ATTR_MAXIMUM, SP_MIB));
+    sp_script_stderr_begin();
+    fixture.status =
+        starpool_alloc(fixture.pool, 2 * SP_MIB, STARPOOL_STREAM_HOST, &fixture.unused);
+    (void)sp_script_stderr_end();
+    assert_status(STARPOOL_ENOMEM, fixture.status);
+    assert_int_equal(sp_script_bytes(&fixture.other_script), SP_MIB);
+}
+
+/* A span is more than such a pool may have; a page is not. */
+static void small_block_takes_a_page_where_no_span_fits(void **state)
+{
+    char *first, *second;
+    uint64_t reserved;
+
+    (void)state;
+    assert_ok(starpool_pool_set_attribute(fixture.pool, STARPOOL_ATTR_MAXIMUM, 128 * SP_KIB));
+    first = alloc(300);
+    second = alloc(300);
+    assert_ok(
+        starpool_pool_get_attribute(fixture.pool, STARPOOL_ATTR_RESERVED_CURRENT, &reserved));
+    assert_in_range(reserved, 2 * 4096, 128 * SP_KIB);
+    assert_true(first + 300 <= second || second + 300 <= first);
+    give(first);
+    give(second);
+}
+
 static void pool_of_another_node_is_not_trimmed(void **state)
 {
     struct sp_script scripts[2];
@@ -334,10 +368,11 @@ static void pool_of_another_node_is_not_trimmed(void **state)
     give(alloc_from(pools[0], SP_MIB));
     give(alloc(SP_MIB));
     scripts[1].most = 0;
+    scripts[1].refusal = STARPOOL_ENODE;
     sp_script_stderr_begin();
     status = starpool_alloc(pools[1], 1, STARPOOL_STREAM_HOST, &ptr);
     (void)sp_script_stderr_end();
-    assert_status(STARPOOL_ENOMEM, status);
+    assert_status(STARPOOL_ENODE, status);
     assert_int_equal(sp_script_bytes(&scripts[0]), SP_MIB);
     assert_int_equal(sp_script_bytes(&fixture.script), 0); /* HOST may be on any node */
     for (int i = 0; i < 2; i++) {
@@ -510,6 +545,8 @@ int main(void)
         CASE(random_requests_never_pass_the_maximum),
         CASE(other_pools_are_trimmed_before_the_callback),
         CASE(other_pools_keep_what_is_live),
+        CASE(refusal_by_the_own_maximum_trims_no_other_pool),
+        CASE(small_block_takes_a_page_where_no_span_fits),
         CASE(pool_of_another_node_is_not_trimmed),
         CASE(callback_is_told_size_and_attempt_until_it_gives_up),
         CASE(block_that_the_callback_frees_serves_the_request),

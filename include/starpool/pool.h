@@ -59,7 +59,8 @@ struct starpool_pool_config {
     enum starpool_huge huge;           /**< STARPOOL_HUGE_TRANSPARENT by default */
     bool is_locked;                    /**< lock the pages in memory (mlock); off by default */
     bool has_exact_peak; /**< bypass the threads' caches, so that the high-water mark of used
-                              bytes is exact; off by default */
+                              bytes is exact; off by default. Otherwise it may be high by what
+                              caches hold: 16 MiB, or one block of up to 64 MiB, a thread */
     const char *name;    /**< for messages and reports; copied; NULL: made from the location */
     starpool_oom_fn on_oom; /**< NULL: none */
     void *on_oom_arg;

@@ -31,7 +31,8 @@ STARPOOL_API void starpool_starpu_config_init(struct starpool_starpu_config *con
  * Serve StarPU's memory nodes from starpool's pools. To be called before starpu_init().
  *
  * Installs StarPU's malloc hooks and patches the calls to its allocator in every object that is
- * loaded. A second call, or a second copy of the plugin, changes nothing.
+ * loaded. A second call, or a second copy of the plugin, changes nothing; after
+ * starpool_starpu_detach() a call serves StarPU again, also while it runs.
  *
  * @param config  NULL: as starpool_starpu_config_init() fills it; not kept
  *
@@ -49,15 +50,16 @@ STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_starpu_attach(const struct starpool_starpu_config *config);
 
 /**
- * Serve no further allocation of StarPU's. Frees of blocks that are out are still taken, and
- * nothing is unhooked or unloaded.
+ * Serve no further allocation of StarPU's, until starpool_starpu_attach() is called again. Frees
+ * of blocks that are out are still taken, and nothing is unhooked or unloaded.
  *
  * Threads: any, at once.
  */
 STARPOOL_API void starpool_starpu_detach(void);
 
 /**
- * The pool that serves one of StarPU's memory nodes.
+ * The pool that serves one of StarPU's memory nodes. It stays as long as the process, and is
+ * never to be destroyed: starpool_pool_destroy() refuses it.
  *
  * @param node      StarPU's number of the node, not an OS index
  * @param pool_out  written only on STARPOOL_OK

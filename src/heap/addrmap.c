@@ -89,7 +89,9 @@ void sp_addrmap_set_span(uintptr_t base, struct sp_span *span)
 
 static struct sp_range *below_in_span(const struct sp_span *span, uintptr_t address)
 {
-    for (size_t i = ((address - span->base) >> SP_SMALL_SHIFT) + 1; i-- > 0;) {
+    size_t index = (address - span->base) >> SP_SMALL_SHIFT;
+
+    for (size_t i = sp_min(index + 1, SP_SPAN_SIZE / SP_SMALL_UNIT); i-- > 0;) {
         struct sp_range *range = atomic_load_explicit(&span->ranges[i], memory_order_acquire);
 
         if (range != NULL)

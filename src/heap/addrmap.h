@@ -16,10 +16,10 @@
 #define SP_PAGE_SHIFT 12
 #define SP_PAGE       ((size_t)1 << SP_PAGE_SHIFT)
 
-/* A leaf covers 1 GiB. User space has 47 bits of addresses. */
+/* A leaf covers 1 GiB. User space has 47 bits of addresses on x86-64 and 48 on 64-bit Arm. */
 #define SP_LEAF_SHIFT   30
 #define SP_LEAF_PAGES   ((size_t)1 << (SP_LEAF_SHIFT - SP_PAGE_SHIFT))
-#define SP_ADDRESS_BITS 47
+#define SP_ADDRESS_BITS 48
 #define SP_N_LEAVES     ((size_t)1 << (SP_ADDRESS_BITS - SP_LEAF_SHIFT))
 
 /* Small blocks begin at multiples of this. */
@@ -93,11 +93,15 @@ static inline struct sp_found sp_addrmap_find_in_span(uintptr_t entry, uintptr_t
 {
     struct sp_span *span = (struct sp_span *)(entry & SP_ENTRY_POINTER);
     struct sp_range *range;
+    size_t index;
 
     if (entry == SP_ENTRY_OURS || (address & (SP_SMALL_UNIT - 1)) != 0)
         return (struct sp_found){NULL, 0, 0};
-    range = atomic_load_explicit(&span->ranges[(address - span->base) >> SP_SMALL_SHIFT],
-                                 memory_order_acquire);
+    /* Without a live block at the address, the span may be on its way elsewhere. */
+    index = (address - span->base) >> SP_SMALL_SHIFT;
+    if (index >= SP_SPAN_SIZE / SP_SMALL_UNIT)
+        return (struct sp_found){NULL, 0, 0};
+    range = atomic_load_explicit(&span->ranges[index], memory_order_acquire);
     if (range == NULL)
         return (struct sp_found){NULL, 0, 0};
     return (struct sp_found){range, range->tag, range->slot};

@@ -152,7 +152,8 @@ static struct sp_range *find(const struct sp_heap *heap, size_t size)
         range = first_from(heap, fl + 1, 0);
     if (range != NULL)
         return range;
-    for (int i = 0; own != NULL && i < MAX_TRIES; i++, own = own->next_in_bin) {
+    for (int i = 0; own != NULL && (i < MAX_TRIES || heap->is_thorough);
+         i++, own = own->next_in_bin) {
         if (own->size >= size)
             return own;
     }
@@ -303,6 +304,8 @@ bool sp_heap_cut(struct sp_heap *heap, struct sp_region *region, uintptr_t base,
         range = range->prev;
     if (range == NULL || sp_range_state(range) != SP_RANGE_FREE ||
         range->start + range->size - base < size || range->start + range->size <= base)
+        return false;
+    if (range->start < base && range->start + range->size - base > size && heap->n_spares == 0)
         return false;
     withdraw(heap, range);
     if (range->start + range->size > base + size)

@@ -77,6 +77,7 @@ struct sp_heap {
     struct sp_region *regions;
     struct sp_range *spares;
     size_t n_spares;
+    bool is_thorough; /* take() looks at every range of the request's own bin */
     size_t free_bytes;
     size_t used_bytes;
     size_t used_high_bytes;
@@ -95,8 +96,8 @@ void sp_heap_detach(struct sp_heap *heap, struct sp_region *region);
  * spare record. */
 void sp_heap_add(struct sp_heap *heap, struct sp_region *region, uintptr_t base, size_t size);
 
-/* Take the addresses [base, base + size) away again if all of them are free; needs a spare
- * record. False, and nothing changed, if not. */
+/* Take the addresses [base, base + size) away again if all of them are free. False, and nothing
+ * changed, if not, or if free memory on both sides needs a record and none is spare. */
 bool sp_heap_cut(struct sp_heap *heap, struct sp_region *region, uintptr_t base, size_t size);
 
 /*

@@ -200,26 +200,38 @@ static void map_block(struct sp_store *store, const struct sp_region *region, ui
                           memory_order_release);
 }
 
-struct sp_range *sp_store_take(struct sp_store *store, size_t size, size_t align)
+/* Make a range a block of the store; NULL is nothing. */
+static struct sp_range *hand_out(struct sp_store *store, struct sp_range *range)
 {
-    struct sp_range *range;
-
-    if (size < SP_SMALL_LIMIT && align <= SP_PAGE) {
-        range = take_small(store, size, sp_max(align, SP_SMALL_UNIT));
-    } else {
-        size = sp_round_up(size, SP_PAGE);
-        range = sp_heap_take(&store->large, size, sp_max(align, SP_PAGE));
-    }
     if (range == NULL)
         return NULL;
     range->holder = store->holder;
     range->slot = (uint8_t)store->slot;
-    range->tag = size > SP_CLASS_MAX_SIZE ? SP_NO_CLASS : (uint8_t)sp_size_class(size);
+    range->tag =
+        range->size > SP_CLASS_MAX_SIZE ? SP_NO_CLASS : (uint8_t)sp_size_class(range->size);
     map_block(store, range->region, range->start, range);
     store->used_bytes += range->size;
     if (store->used_bytes > store->used_high_bytes)
         store->used_high_bytes = store->used_bytes;
     return range;
+}
+
+struct sp_range *sp_store_take(struct sp_store *store, size_t size, size_t align)
+{
+    if (size < SP_SMALL_LIMIT && align <= SP_PAGE)
+        return hand_out(store, take_small(store, size, sp_max(align, SP_SMALL_UNIT)));
+    size = sp_round_up(size, SP_PAGE);
+    return hand_out(store, sp_heap_take(&store->large, size, sp_max(align, SP_PAGE)));
+}
+
+struct sp_range *sp_store_take_pages(struct sp_store *store, size_t size)
+{
+    return hand_out(store, sp_heap_take(&store->large, sp_round_up(size, SP_PAGE), SP_PAGE));
+}
+
+void sp_store_be_thorough(struct sp_store *store, bool is_thorough)
+{
+    store->large.is_thorough = store->small.is_thorough = is_thorough;
 }
 
 void sp_store_give(struct sp_store *store, struct sp_range *range)

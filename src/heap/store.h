@@ -97,6 +97,13 @@ size_t sp_store_tail(const struct sp_region *region, uintptr_t address);
  */
 struct sp_range *sp_store_take(struct sp_store *store, size_t size, size_t align);
 
+/* The same for a small block that takes whole pages, because there is no room for a span. */
+struct sp_range *sp_store_take_pages(struct sp_store *store, size_t size);
+
+/* Whether a take looks at every range that might do, or only at so many that it takes constant
+ * time. */
+void sp_store_be_thorough(struct sp_store *store, bool is_thorough);
+
 /* Give a block back. Makes no system call. */
 void sp_store_give(struct sp_store *store, struct sp_range *range);
 

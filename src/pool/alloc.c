@@ -74,8 +74,10 @@ enum starpool_status starpool_alloc(struct starpool_pool *pool, size_t size,
                     stream != STARPOOL_STREAM_HOST))
         return STARPOOL_EINVAL;
     size = sp_store_round(size);
-    if (SP_UNLIKELY(size == 0))
+    if (SP_UNLIKELY(size == 0)) {
+        sp_pool_note_refusal(pool, SIZE_MAX, STARPOOL_ENOMEM);
         return STARPOOL_ENOMEM;
+    }
     block = take_from_cache(sp_self->fronts[pool->slot], pool, size, false);
     if (SP_UNLIKELY(block.range == NULL))
         return take_slowly(pool, size, SP_SMALL_UNIT, ptr_out);
@@ -91,18 +93,24 @@ enum starpool_status starpool_alloc_current(size_t size, starpool_stream stream,
 
     if (ptr_out == NULL || size == 0 || stream != STARPOOL_STREAM_HOST)
         return STARPOOL_EINVAL;
-    status = starpool_pool_current(host, STARPOOL_PINNED, &pool);
-    return status == STARPOOL_OK ? starpool_alloc(pool, size, stream, ptr_out) : status;
+    status = sp_registry_get_current(host, STARPOOL_PINNED, &pool);
+    if (status != STARPOOL_OK)
+        return status;
+    status = starpool_alloc(pool, size, stream, ptr_out);
+    sp_registry_put(pool);
+    return status;
 }
 
 enum starpool_status sp_alloc_aligned(struct starpool_pool *pool, size_t size, size_t align,
                                       void **ptr_out)
 {
+    if (align != 0 && !sp_is_power_of_two(align))
+        return STARPOOL_EINVAL;
     if (size == 0)
         size = 1;
     if (align <= SP_SMALL_UNIT || (align <= SP_PAGE && size >= SP_SMALL_LIMIT))
         return starpool_alloc(pool, size, STARPOOL_STREAM_HOST, ptr_out);
-    if (pool == NULL || ptr_out == NULL || !sp_is_power_of_two(align))
+    if (pool == NULL || ptr_out == NULL)
         return STARPOOL_EINVAL;
     size = align > SP_PAGE ? sp_round_up(size, SP_PAGE) : sp_store_round(size);
     return size == 0 ? STARPOOL_ENOMEM : take_slowly(pool, size, align, ptr_out);

@@ -152,8 +152,11 @@ bool sp_pool_claim_release(struct starpool_pool *pool)
 
 void sp_pool_release(struct starpool_pool *pool)
 {
-    sp_pool_trim(pool, 0);
-    SP_ASSERT(pool->pieces == NULL);
+    /* Without spare records a piece between others may need a second pass. */
+    while (sp_pool_trim(pool, 0) > 0 && pool->pieces != NULL)
+        continue;
+    if (pool->pieces != NULL)
+        sp_log(SP_LOG_WARN, "%s: the system does not take some of its memory back", pool->name);
     sp_registry_put(pool);
 }
 
@@ -183,8 +186,9 @@ void starpool_pool_destroy(struct starpool_pool *pool)
 
     if (pool == NULL)
         return;
-    if (pool->is_default) {
-        sp_log(SP_LOG_WARN, "%s is a default pool and cannot be destroyed", pool->name);
+    if (pool->is_default || atomic_load(&pool->is_permanent)) {
+        sp_log(SP_LOG_WARN, "%s is %s and cannot be destroyed", pool->name,
+               pool->is_default ? "a default pool" : "needed as long as the process runs");
         return;
     }
     sp_registry_forget_current(pool);
@@ -208,6 +212,11 @@ enum starpool_status starpool_pool_trim(struct starpool_pool *pool, uint64_t kee
         return STARPOOL_EINVAL;
     sp_pool_trim(pool, keep);
     return STARPOOL_OK;
+}
+
+void sp_pool_make_permanent(struct starpool_pool *pool)
+{
+    atomic_store(&pool->is_permanent, true);
 }
 
 /* ---- attributes ---------------------------------------------------------------------- */
@@ -293,6 +302,7 @@ enum starpool_status starpool_pool_get_config(struct starpool_pool *pool,
         return STARPOOL_EINVAL;
     sp_lock_take(&pool->lock);
     *config_out = pool->config;
+    config_out->struct_size = sizeof(*config_out);
     config_out->maximum = pool->maximum;
     config_out->release_threshold = pool->release_threshold;
     sp_lock_give(&pool->lock);

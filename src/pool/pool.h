@@ -38,8 +38,9 @@ struct starpool_pool {
     struct starpool_pool_config config; /* as given; what can be set later stands below */
     char name[SP_POOL_NAME_SIZE];
     struct sp_backing *backing;
-    bool is_default; /* set before others see the pool, but for the registry's lock */
-    bool is_current; /* guarded by the registry's lock */
+    bool is_default;           /* set before others see the pool, but for the registry's lock */
+    bool is_current;           /* guarded by the registry's lock */
+    _Atomic bool is_permanent; /* cannot be destroyed; see sp_pool_make_permanent() */
 
     _Atomic size_t front_bound; /* [bytes] what each cache may hold */
 
@@ -61,28 +62,64 @@ struct starpool_pool {
     struct starpool_pool *prev, *next; /* in the registry's list */
 };
 
-/* ---- slow paths (growth.c) ----------------------------------------------------------- */
+/* ---- slow paths (slow.c) ---------------------------------------------------------------- */
 
-/* Take a block from the store or the depot, growing if need be. The ladder of attempts of the
- * failure rule ends here. */
+/* Take a block from the depot or the store, growing if need be. */
 enum starpool_status sp_pool_take(struct starpool_pool *pool, size_t size, size_t align,
                                   struct sp_range **range_out);
 
 /* Give a block back past a cache that would not keep it. Makes no system call. */
 void sp_pool_give(struct starpool_pool *pool, struct sp_range *range);
 
+/* ---- growth (growth.c) ------------------------------------------------------------------ */
+
+/* Everything that can be done for a block that the store has not; the ladder of the failure
+ * rule ends here, with a refusal that is counted and said. */
+enum starpool_status sp_pool_climb(struct starpool_pool *pool, size_t size, size_t align,
+                                   struct sp_range **range_out);
+
+/* With the lock and a stocked store: a block from the store, counted, or NULL. */
+struct sp_range *sp_pool_take_locked(struct starpool_pool *pool, size_t size, size_t align);
+
 /* Reserve at least `bytes` more. */
 enum starpool_status sp_pool_grow_initial(struct starpool_pool *pool, size_t bytes);
 
-/* Release whole pieces until no more than `keep` bytes are reserved. Returns what went. */
+/* Count a refusal, and now and then say why. */
+void sp_pool_note_refusal(struct starpool_pool *pool, size_t size, enum starpool_status status);
+
+/* ---- pieces (pieces.c) ------------------------------------------------------------------ */
+
+/* Lock the pool with a store that cannot run out of records; ENOMEM, and not locked, if there
+ * is no memory for them. */
+enum starpool_status sp_pool_lock_stocked(struct starpool_pool *pool);
+
+/* With the lock: add a piece to the store. */
+void sp_pool_add_piece(struct starpool_pool *pool, struct sp_piece *piece);
+
+/* With the growth lock: give a piece back that is not in the store. False if it stays. */
+bool sp_pool_put_back(struct starpool_pool *pool, struct sp_piece *piece);
+
+/* Bytes reserved now. */
+uint64_t sp_pool_reserved(struct starpool_pool *pool);
+
+/* Release whole pieces until no more than `keep` bytes are reserved. Returns what went. The
+ * second is for who has the growth lock. */
 uint64_t sp_pool_trim(struct starpool_pool *pool, uint64_t keep);
+uint64_t sp_pool_trim_locked(struct starpool_pool *pool, uint64_t keep);
+
+/* With the lock: stop if the store is broken, while that is checked (STARPOOL_CHECKS). */
+void sp_pool_check(const struct starpool_pool *pool);
+
+/* ---- caches (drain.c) ------------------------------------------------------------------- */
 
 /* With the growth lock: empty every cache and the depot into the store. */
 void sp_pool_drain(struct starpool_pool *pool);
 
-/* Close every cache and wait until its owner is out; open them again. */
+/* With the growth lock: close every cache and wait until its owner is out; open them again. One
+ * that joins meanwhile stays open. */
 void sp_pool_close_fronts(struct starpool_pool *pool);
 void sp_pool_open_fronts(struct starpool_pool *pool);
+bool sp_pool_has_open_front(struct starpool_pool *pool);
 
 /* ---- counting (stats.c) -------------------------------------------------------------- */
 
@@ -116,6 +153,11 @@ void sp_registry_forget_current(struct starpool_pool *pool);
  * end early with sp_registry_put(). */
 struct starpool_pool *sp_registry_next(struct starpool_pool *pool);
 void sp_registry_put(struct starpool_pool *pool);
+
+/* starpool_pool_current(), referenced: to be put when done. */
+enum starpool_status sp_registry_get_current(struct starpool_location location,
+                                             enum starpool_memory memory,
+                                             struct starpool_pool **pool_out);
 
 /* Decide whether the fast paths may leave out what nobody watches for. */
 void sp_alloc_setup(void);

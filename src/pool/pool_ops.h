@@ -46,9 +46,11 @@ struct sp_backing_ops {
     enum starpool_status (*grow)(struct sp_backing *backing, size_t size,
                                  struct sp_piece **piece_out);
 
-    /* Give a piece back. Returns its region if nothing of it is left: the pool forgets it, then
-     * calls drop_region(). */
-    struct sp_region *(*shrink)(struct sp_backing *backing, struct sp_piece *piece);
+    /* Give a piece back; false, and the piece as it was, if the system does not take it. The
+     * region, if nothing of it is left, or NULL: the pool forgets it, then calls
+     * drop_region(). */
+    bool (*shrink)(struct sp_backing *backing, struct sp_piece *piece,
+                   struct sp_region **region_out);
     void (*drop_region)(struct sp_backing *backing, struct sp_region *region);
 
     void (*destroy)(struct sp_backing *backing);

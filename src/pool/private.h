@@ -31,6 +31,10 @@ STARPOOL_API enum sp_free_result sp_free_if_ours(void *ptr);
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 sp_alloc_aligned(struct starpool_pool *pool, size_t size, size_t align, void **ptr_out);
 
+/* Make a pool one that cannot be destroyed, and that says of refusals only to those who listen
+ * (STARPOOL_LOG=info), because its user says it. */
+STARPOOL_API void sp_pool_make_permanent(struct starpool_pool *pool);
+
 /* True for the first caller in this process: one plugin serves StarPU. */
 STARPOOL_API bool sp_claim_starpu(void);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "numa/populate.h"
+#include "numa/topo.h"
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
 #include "src/pool/wrong.h"
@@ -27,16 +28,39 @@ static struct {
 
 /* ---- forks --------------------------------------------------------------------------- */
 
+static void give_pool_locks(void)
+{
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
+        sp_lock_give_all(&pool->lock);
+}
+
+/* Close every cache and take every pool's lock, under which no cache can join. One that joined
+ * in between is open: then all over again. */
+static void close_and_lock_pools(void)
+{
+    bool has_open;
+
+    do {
+        has_open = false;
+        for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
+            sp_pool_close_fronts(pool);
+        for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next) {
+            sp_lock_take_all(&pool->lock);
+            has_open |= sp_pool_has_open_front(pool);
+        }
+        if (has_open)
+            give_pool_locks();
+    } while (has_open);
+}
+
 /* Everything stands still, in rank order, so that the child finds it whole. */
 static void before_fork(void)
 {
+    sp_topo_freeze();
     sp_lock_take(&registry.lock);
     for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
         sp_lock_take_all(&pool->growth);
-    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
-        sp_pool_close_fronts(pool);
-    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
-        sp_lock_take_all(&pool->lock);
+    close_and_lock_pools();
     sp_front_freeze();
     sp_stock_freeze();
     sp_addrmap_freeze();
@@ -49,13 +73,13 @@ static void thaw(void)
     sp_addrmap_thaw();
     sp_stock_thaw();
     sp_front_thaw();
-    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
-        sp_lock_give_all(&pool->lock);
+    give_pool_locks();
     for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
         sp_pool_open_fronts(pool);
     for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
         sp_lock_give_all(&pool->growth);
     sp_lock_give(&registry.lock);
+    sp_topo_thaw();
 }
 
 /* The other threads are no more: what their caches held is free. */
@@ -184,6 +208,7 @@ static struct starpool_pool *find_locked(struct starpool_location location,
     return found;
 }
 
+/* The same, with a reference. */
 static struct starpool_pool *find(struct starpool_location location,
                                   enum starpool_memory memory, bool wants_current)
 {
@@ -191,13 +216,15 @@ static struct starpool_pool *find(struct starpool_location location,
 
     sp_lock_take(&registry.lock);
     pool = find_locked(location, memory, wants_current);
+    if (pool != NULL)
+        atomic_fetch_add(&pool->n_references, 1);
     sp_lock_give(&registry.lock);
     return pool;
 }
 
+/* Make the default pool unless another thread is quicker. */
 static enum starpool_status make_default(struct starpool_location location,
-                                         enum starpool_memory memory,
-                                         struct starpool_pool **pool_out)
+                                         enum starpool_memory memory)
 {
     struct starpool_pool_config config;
     struct starpool_pool *pool, *first;
@@ -214,15 +241,12 @@ static enum starpool_status make_default(struct starpool_location location,
     if (first == NULL)
         pool->is_default = true;
     sp_lock_give(&registry.lock);
-    if (first != NULL) {
-        /* Another thread was quicker. */
+    if (first != NULL)
         starpool_pool_destroy(pool);
-        pool = first;
-    }
-    *pool_out = pool;
     return STARPOOL_OK;
 }
 
+/* The pool of a location, with a reference. */
 static enum starpool_status get(struct starpool_location location, enum starpool_memory memory,
                                 bool wants_current, struct starpool_pool **pool_out)
 {
@@ -235,24 +259,48 @@ static enum starpool_status get(struct starpool_location location, enum starpool
     if (status != STARPOOL_OK)
         return status;
     pool = find(location, memory, wants_current);
-    if (pool == NULL)
-        return make_default(location, memory, pool_out);
+    if (pool == NULL) {
+        status = make_default(location, memory);
+        if (status != STARPOOL_OK)
+            return status;
+        pool = find(location, memory, wants_current);
+    }
     *pool_out = pool;
     return STARPOOL_OK;
+}
+
+enum starpool_status sp_registry_get_current(struct starpool_location location,
+                                             enum starpool_memory memory,
+                                             struct starpool_pool **pool_out)
+{
+    return get(location, memory, true, pool_out);
+}
+
+/* For callers that hold no reference: whoever destroys the pool sees to it that they are gone.
+ */
+static enum starpool_status get_bare(struct starpool_location location,
+                                     enum starpool_memory memory, bool wants_current,
+                                     struct starpool_pool **pool_out)
+{
+    enum starpool_status status = get(location, memory, wants_current, pool_out);
+
+    if (status == STARPOOL_OK)
+        sp_registry_put(*pool_out);
+    return status;
 }
 
 enum starpool_status starpool_pool_default(struct starpool_location location,
                                            enum starpool_memory memory,
                                            struct starpool_pool **pool_out)
 {
-    return get(location, memory, false, pool_out);
+    return get_bare(location, memory, false, pool_out);
 }
 
 enum starpool_status starpool_pool_current(struct starpool_location location,
                                            enum starpool_memory memory,
                                            struct starpool_pool **pool_out)
 {
-    return get(location, memory, true, pool_out);
+    return get_bare(location, memory, true, pool_out);
 }
 
 enum starpool_status starpool_pool_set_current(struct starpool_location location,

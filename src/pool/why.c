@@ -14,10 +14,14 @@ static const char *remedy(const struct starpool_pool *pool, enum starpool_status
 {
     switch (status) {
     case STARPOOL_ENODE:
+        if (pool->config.placement == STARPOOL_SPILL)
+            return "free memory, or leave less of it alone (STARPOOL_HOST_RESERVE)";
         return "let the pool spill to other nodes (STARPOOL_NUMA_POLICY=spill), or free memory "
                "on the node";
     case STARPOOL_ECGROUP:
-        return "raise the memory limit of the control group, or use less";
+        return "raise the memory limit of the control group, use less, or leave less of it "
+               "alone "
+               "(STARPOOL_HOST_RESERVE)";
     case STARPOOL_EMEMLOCK:
         return "raise the limit of locked memory (ulimit -l), or do not lock "
                "(STARPOOL_LOCK=0)";
@@ -53,8 +57,8 @@ char *sp_pool_why(struct starpool_pool *pool, size_t size, enum starpool_status 
     sp_pool_collect(pool, &stats);
     maximum = pool->maximum;
     sp_lock_give(&pool->lock);
-    is_at_limit = maximum != 0 &&
-                  (stats.reserved_bytes >= maximum || maximum - stats.reserved_bytes < size);
+    is_at_limit = maximum != 0 && (stats.reserved_bytes >= maximum ||
+                                   maximum - stats.reserved_bytes < sp_round_up(size, SP_PAGE));
     snprintf(text, text_size,
              "%s refused %s (%s): %" PRIu64 " live blocks hold %s, threads' caches %s, of %s "
              "reserved%s%s; largest hole %s; remedy: %s",

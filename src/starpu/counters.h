@@ -12,7 +12,7 @@
 enum sp_counter {
     SP_N_INTERPOSER,     /* requests that came by the interposer */
     SP_N_HOOK,           /* requests that came by the malloc hook */
-    SP_BYTES_INTERPOSER, /* [bytes] what they asked for */
+    SP_BYTES_INTERPOSER, /* [bytes] what those of them that were served asked for */
     SP_BYTES_HOOK,       /* [bytes] */
     SP_FREES_INTERPOSER, /* blocks of ours that came back */
     SP_FREES_HOOK,

@@ -67,7 +67,7 @@ static bool is_from_malloc(void)
         return false;
     if (sp_real.memory_nodes_get_numa_count() <= 1)
         return true;
-    return (doors.is_late || atomic_load(&sp_plugin.is_detached)) && !doors.was_numa;
+    return (doors.is_late || atomic_load(&sp_plugin.was_detached)) && !doors.was_numa;
 }
 
 static int free_foreign(unsigned node, void *ptr, size_t size, int flags)
@@ -97,6 +97,9 @@ static int hook_free(unsigned node, void *ptr, size_t size, int flags)
         sp_counters_add_quick(node, SP_FREES_HOOK, 1);
         return 0;
     case SP_FREE_WRONG:
+        /* StarPU is about to give the bytes back to its budget: they were not taken from it. */
+        if (((unsigned)flags & STARPU_MALLOC_COUNT) != 0)
+            sp_real.memory_allocate(node, size, (int)STARPU_MEMORY_OVERFLOW);
         return 0;
     case SP_FREE_FOREIGN:
         break;

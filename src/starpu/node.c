@@ -125,16 +125,19 @@ static enum starpool_status create_pool(const struct starpool_pool_config *confi
     return status;
 }
 
-/* Put a new pool where it belongs, or take the one that another thread has put there. */
+/* Put a new pool where it belongs, or take the one that another thread has put there. Programs
+ * can ask for the pool, and StarPU's blocks must outlive what they do with it. */
 static struct starpool_pool *publish(struct starpool_pool *_Atomic *where,
                                      struct starpool_pool *pool)
 {
     struct starpool_pool *other = NULL;
 
-    if (atomic_compare_exchange_strong(where, &other, pool))
-        return pool;
-    starpool_pool_destroy(pool);
-    return other;
+    if (!atomic_compare_exchange_strong(where, &other, pool)) {
+        starpool_pool_destroy(pool);
+        return other;
+    }
+    sp_pool_make_permanent(pool);
+    return pool;
 }
 
 static void fill_config(struct starpool_pool_config *config)
@@ -155,6 +158,8 @@ static enum starpool_status get_overflow(struct starpool_pool **pool_out)
     if (pool == NULL) {
         fill_config(&config);
         config.placement = STARPOOL_SPILL;
+        /* The limit of locked memory may be what the node's pool has met. */
+        config.is_locked = false;
         config.name = "StarPU overflow";
         status = create_pool(&config, &pool);
         if (status != STARPOOL_OK)
@@ -237,23 +242,48 @@ enum starpool_status sp_node_pool(unsigned node, struct starpool_pool **pool_out
     return first_pool(node, place, pool_out);
 }
 
-/* The node's pool has refused. */
-static enum starpool_status alloc_elsewhere(unsigned node, size_t size, enum sp_door door,
-                                            enum starpool_status why, void **ptr_out)
+/* The node's pool has refused: `refusal` says why. */
+static enum starpool_status alloc_elsewhere(struct sp_refusal *refusal, enum sp_door door,
+                                            void **ptr_out)
 {
-    bool may_refuse = door == SP_DOOR_INTERPOSER && nodes.config.placement == STARPOOL_STRICT;
+    bool is_strict = nodes.config.placement == STARPOOL_STRICT;
+    bool may_refuse = door == SP_DOOR_INTERPOSER && is_strict;
+    enum starpool_status status;
     struct starpool_pool *pool;
 
-    if (!may_refuse && get_overflow(&pool) == STARPOOL_OK &&
-        sp_alloc_aligned(pool, size, wanted_align(), ptr_out) == STARPOOL_OK) {
-        sp_counters_add(node, SP_N_OVERFLOWS, 1);
-        return STARPOOL_OK;
+    if (!may_refuse && get_overflow(&pool) == STARPOOL_OK) {
+        status = sp_alloc_aligned(pool, refusal->size, wanted_align(), ptr_out);
+        if (status == STARPOOL_OK) {
+            sp_counters_add(refusal->node, SP_N_OVERFLOWS, 1);
+            sp_refusals_note_overflow(refusal, is_strict);
+            return STARPOOL_OK;
+        }
+        refusal->pool = pool;
+        refusal->status = status;
     }
-    sp_counters_add(node, SP_N_REFUSALS, 1);
-    if (sp_node_pool(node, &pool) != STARPOOL_OK)
-        pool = NULL;
-    sp_refusals_note(node, (int)place_of(node) - 1, size, why, pool);
-    return why;
+    sp_counters_add(refusal->node, SP_N_REFUSALS, 1);
+    refusal->is_final = door == SP_DOOR_HOOK;
+    sp_refusals_note(refusal);
+    return refusal->status;
+}
+
+static enum starpool_status alloc_anywhere(unsigned node, size_t size, enum sp_door door,
+                                           void **ptr_out)
+{
+    struct sp_refusal refusal = {.node = node, .size = size};
+    struct starpool_pool *pool;
+    enum starpool_status status;
+
+    status = sp_node_pool(node, &pool);
+    if (SP_LIKELY(status == STARPOOL_OK)) {
+        status = sp_alloc_aligned(pool, size, wanted_align(), ptr_out);
+        if (SP_LIKELY(status == STARPOOL_OK))
+            return STARPOOL_OK;
+        refusal.pool = pool;
+    }
+    refusal.numa = (int)place_of(node) - 1;
+    refusal.status = status;
+    return alloc_elsewhere(&refusal, door, ptr_out);
 }
 
 enum starpool_status sp_node_alloc(unsigned node, size_t size, enum sp_door door,
@@ -261,17 +291,12 @@ enum starpool_status sp_node_alloc(unsigned node, size_t size, enum sp_door door
 {
     bool is_hook = door == SP_DOOR_HOOK;
     enum starpool_status status;
-    struct starpool_pool *pool;
 
     sp_counters_add(node, is_hook ? SP_N_HOOK : SP_N_INTERPOSER, 1);
-    sp_counters_add(node, is_hook ? SP_BYTES_HOOK : SP_BYTES_INTERPOSER, size);
-    size += size == 0;
-    status = sp_node_pool(node, &pool);
+    status = alloc_anywhere(node, size + (size == 0), door, ptr_out);
     if (SP_LIKELY(status == STARPOOL_OK))
-        status = sp_alloc_aligned(pool, size, wanted_align(), ptr_out);
-    if (SP_LIKELY(status == STARPOOL_OK))
-        return STARPOOL_OK;
-    return alloc_elsewhere(node, size, door, status, ptr_out);
+        sp_counters_add(node, is_hook ? SP_BYTES_HOOK : SP_BYTES_INTERPOSER, size);
+    return status;
 }
 
 bool sp_node_has_pools(void)

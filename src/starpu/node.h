@@ -38,13 +38,14 @@ void sp_node_set_align(size_t align);
 bool sp_node_has_pools(void);
 
 /*
- * A block of `size` bytes (0: a unique address) for a host node. The status of the node's pool
- * if neither it nor, where that is right, the overflow pool can serve. Threads: any, at once.
+ * A block of `size` bytes (0: a unique address) for a host node. The status of the pool that
+ * was asked last if neither the node's nor, where that is right, the overflow pool can serve.
+ * Threads: any, at once.
  */
 STARPOOL_CHECK enum starpool_status sp_node_alloc(unsigned node, size_t size, enum sp_door door,
                                                   void **ptr_out);
 
-/* The pool of a host node, made if need be. Threads: any, at once. */
+/* The pool of a host node, made if need be; it cannot be destroyed. Threads: any, at once. */
 STARPOOL_CHECK enum starpool_status sp_node_pool(unsigned node,
                                                  struct starpool_pool **pool_out);
 

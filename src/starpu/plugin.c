@@ -51,18 +51,24 @@ static void set_phase(enum sp_phase phase)
     atomic_store_explicit(&sp_plugin.phase, (int)phase, memory_order_release);
 }
 
-/* True if calls of StarPU's allocator find the plugin before libstarpu: it comes first in the
- * scope of the whole program, and it was there when libstarpu was bound. */
-static bool is_in_front(void)
+/* True if the plugin comes first in the scope of the whole program. */
+static bool is_first_in_scope(void)
 {
     void *program = dlopen(NULL, RTLD_NOW);
     bool is_first;
 
     if (program == NULL)
         return false;
-    is_first = sp_got_is_own(dlsym(program, DOOR)) && sp_got_is_before_starpu();
+    is_first = sp_got_is_own(dlsym(program, DOOR));
     dlclose(program);
     return is_first;
+}
+
+/* True if calls of StarPU's allocator find the plugin before libstarpu: it comes first, and it
+ * was there when libstarpu was bound. */
+static bool is_in_front(void)
+{
+    return is_first_in_scope() && sp_got_is_before_starpu();
 }
 
 /* LD_PRELOAD names the plugin's file, by whatever path. */
@@ -157,6 +163,7 @@ static enum starpool_status try_attach(const struct starpool_starpu_config *conf
         config = &standard;
     }
     sp_node_configure(config);
+    sp_report_note_start();
     choose_mechanism();
     is_late = sp_plugin.mechanism == SP_MECHANISM_GOT || sp_real.is_initialized() != 0;
     sp_doors_open(is_late, sp_real.memory_nodes_get_numa_count() > 1);
@@ -239,6 +246,7 @@ enum starpool_status starpool_starpu_attach(const struct starpool_starpu_config 
     if (sp_plugin_is_active()) {
         if (config != NULL && !sp_node_has_pools())
             sp_node_configure(config);
+        atomic_store(&sp_plugin.is_detached, false);
         return STARPOOL_OK;
     }
     status = attach(config, false);
@@ -247,6 +255,7 @@ enum starpool_status starpool_starpu_attach(const struct starpool_starpu_config 
 
 void starpool_starpu_detach(void)
 {
+    atomic_store(&sp_plugin.was_detached, true);
     atomic_store(&sp_plugin.is_detached, true);
 }
 
@@ -267,6 +276,7 @@ __attribute__((constructor)) static void begin(void)
 {
     enum starpool_status status = attach(NULL, false);
 
+    atomic_store(&sp_plugin.starter, getpid());
     if (status == STARPOOL_ENOTINIT && sp_static_exe_defines(DOOR)) {
         sp_log(SP_LOG_WARN,
                "StarPU is linked into this program, where starpool cannot reach it: "
@@ -275,8 +285,22 @@ __attribute__((constructor)) static void begin(void)
     }
 }
 
+/* libstarpu came later, and nothing of it ever led here: where the plugin comes first, the
+ * first call does. */
+static bool was_passed_by(void)
+{
+    return atomic_load(&sp_plugin.phase) == SP_DORMANT && sp_got_find_starpu() != NULL &&
+           !is_first_in_scope();
+}
+
 __attribute__((destructor)) static void end(void)
 {
-    if (sp_plugin_is_active() && atomic_load(&sp_plugin.starter) == getpid())
+    if (atomic_load(&sp_plugin.starter) != getpid())
+        return;
+    if (sp_plugin_is_active())
         sp_report_at_exit();
+    else if (was_passed_by())
+        sp_log(SP_LOG_WARN,
+               "StarPU was not served: the plugin was opened before libstarpu was loaded; open "
+               "it afterwards, or with RTLD_GLOBAL, or use `starpool run`");
 }

@@ -26,11 +26,13 @@ enum sp_mechanism {
 /* Written by the thread that attaches, before `phase` becomes SP_ACTIVE, unless said otherwise.
  */
 struct sp_plugin {
-    _Atomic int phase;        /* an enum sp_phase */
-    _Atomic bool is_detached; /* serve no further allocation; any thread, once */
-    _Atomic pid_t starter;    /* the process whose StarPU is served: the one that reports */
-    _Atomic bool was_started; /* starpu_init() was seen; any thread */
-    bool is_second;           /* inert because another copy of the plugin serves */
+    _Atomic int phase;         /* an enum sp_phase */
+    _Atomic bool is_detached;  /* serve no allocation for now; any thread */
+    _Atomic bool was_detached; /* StarPU may hold blocks of plain malloc(); any thread, once */
+    _Atomic pid_t starter;     /* the process whose StarPU is served, or that loaded the plugin:
+                                  the one that speaks at its end */
+    _Atomic bool was_started;  /* starpu_init() was seen; any thread */
+    bool is_second;            /* inert because another copy of the plugin serves */
     enum sp_mechanism mechanism;
     int version[3]; /* libstarpu's */
     char why[160];  /* what stands in the way of a better mechanism; may be "" */

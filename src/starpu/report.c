@@ -57,13 +57,15 @@ static const char *server_text(const struct sp_node_record *record, char *text,
     return text;
 }
 
+/* Requests that starpool saw, those included that it left to StarPU. */
 static uint64_t total_requests(void)
 {
     uint64_t total = 0;
     unsigned node;
 
     for (node = 0; node < SP_MAX_STARPU_NODES; node++)
-        total += sp_counters_sum(node, SP_N_INTERPOSER) + sp_counters_sum(node, SP_N_HOOK);
+        total += sp_counters_sum(node, SP_N_INTERPOSER) + sp_counters_sum(node, SP_N_HOOK) +
+                 sp_counters_sum(node, SP_N_PASSED);
     return total;
 }
 
@@ -209,6 +211,8 @@ static void write_text(FILE *out)
             sp_doors_has_app_hooks() ? "of the program" : "installed",
             sp_plugin.is_detached ? ", detached" : "", *sp_plugin.why == '\0' ? "" : "; ",
             sp_plugin.why);
+    if (total_requests() == 0)
+        fprintf(out, "  StarPU asked for no memory\n");
     for (node = 0; node < SP_MAX_STARPU_NODES; node++)
         text_node(out, node);
     if (sp_node_overflow_pool() != NULL) {
@@ -221,6 +225,23 @@ static void write_text(FILE *out)
         if (option->origin == SP_ORIGIN_REJECTED)
             fprintf(out, "  rejected: %s; %s was used\n", option->name, option->value);
     }
+}
+
+/* ---- when and where ------------------------------------------------------------------ */
+
+static bool is_off(const char *where)
+{
+    return *where == '\0' || strcmp(where, "0") == 0;
+}
+
+static bool is_stderr(const char *where)
+{
+    return strcmp(where, "1") == 0 || strcmp(where, "stderr") == 0;
+}
+
+static bool is_file(const char *where)
+{
+    return !is_off(where) && !is_stderr(where);
 }
 
 /* Said without a report too: the free hook, where it happens, must not speak. */
@@ -238,6 +259,14 @@ static void tell_kept(void)
                n_kept);
 }
 
+void sp_report_note_start(void)
+{
+    const char *where = sp_option(SP_OPTION_REPORT)->value;
+
+    if (is_file(where) && *where != '/')
+        sp_report_keep_folder();
+}
+
 void sp_report_at_exit(void)
 {
     const char *where;
@@ -248,9 +277,9 @@ void sp_report_at_exit(void)
     if (total_requests() == 0 && !atomic_load(&sp_plugin.was_started))
         return;
     where = sp_option(SP_OPTION_REPORT)->value;
-    if (*where == '\0')
+    if (is_off(where))
         return;
-    is_text = strcmp(where, "1") == 0 || strcmp(where, "stderr") == 0;
+    is_text = is_stderr(where);
     out = is_text ? sp_report_open_stderr() : sp_report_open_file(where);
     if (out == NULL)
         return;

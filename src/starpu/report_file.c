@@ -17,6 +17,16 @@
 #include "src/util/diag.h"
 #include "src/util/util.h"
 
+static struct {
+    char folder[PATH_MAX]; /* what relative names are below; "": the working directory */
+} file;
+
+void sp_report_keep_folder(void)
+{
+    if (getcwd(file.folder, sizeof(file.folder)) == NULL)
+        file.folder[0] = '\0';
+}
+
 unsigned sp_report_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
@@ -50,11 +60,19 @@ FILE *sp_report_open_stderr(void)
     return out;
 }
 
-/* False if the name gets too long. */
+/* The name that a pattern stands for, absolute if the folder is known. False if it gets too
+ * long. */
 static bool expand(const char *pattern, char *name, size_t name_size)
 {
     size_t length = 0;
 
+    if (*pattern != '/' && file.folder[0] != '\0') {
+        int n = snprintf(name, name_size, "%s/", file.folder);
+
+        if (n < 0 || (size_t)n >= name_size)
+            return false;
+        length = (size_t)n;
+    }
     for (; *pattern != '\0'; pattern++) {
         int n;
 

@@ -11,6 +11,10 @@ unsigned sp_report_rank(void);
 /* A stream to stderr that may be closed, or NULL. */
 FILE *sp_report_open_stderr(void);
 
+/* Names of files that are relative are from now on below the working directory of this moment.
+ * Threads: one. */
+void sp_report_keep_folder(void);
+
 /*
  * The file that a pattern names: %p is the process number, %r the rank, %% a percent sign. It
  * is a new or an old regular file of the user's, not a link and without a second name, and has

@@ -56,9 +56,10 @@ void sp_lock_take(struct sp_lock *lock)
 
 void sp_lock_give(struct sp_lock *lock)
 {
-    pthread_mutex_unlock(&lock->mutex);
+    /* First: once it is given, another thread may free what the lock is part of. */
     if (SP_CHECKS)
         held_ranks &= ~(1U << lock->rank);
+    pthread_mutex_unlock(&lock->mutex);
 }
 
 void sp_lock_take_all(struct sp_lock *lock)
@@ -89,8 +90,10 @@ void sp_bias_close(struct sp_bias *bias)
 
 void sp_bias_barrier(void)
 {
+    /* A filter of system calls that came later may know only the older command. */
     if (!sp_bias_is_ordered)
-        SP_ASSERT(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
+        SP_ASSERT(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0 ||
+                  membarrier(MEMBARRIER_CMD_GLOBAL) == 0);
 }
 
 void sp_bias_wait(struct sp_bias *bias)
