@@ -85,6 +85,55 @@ static void quotes_backslashes_and_controls_are_escaped(void **state)
         "  \"\": \"\"\n}\n");
 }
 
+static void assert_quoted(const char *value, const char *expected)
+{
+    struct sp_json document;
+    char text[128] = "";
+    char whole[128];
+    FILE *out = fmemopen(text, sizeof(text), "w");
+
+    assert_non_null(out);
+    sp_json_begin(&document, out);
+    sp_json_string(&document, "a", value);
+    sp_json_finish(&document);
+    fclose(out);
+    snprintf(whole, sizeof(whole), "{\n  \"a\": \"%s\"\n}\n", expected);
+    assert_string_equal(text, whole);
+}
+
+#define REPLACED "\xef\xbf\xbd"
+
+static void bytes_that_are_no_utf8_are_replaced(void **state)
+{
+    (void)state;
+    assert_quoted("\xff", REPLACED);
+    assert_quoted("caf\xe9.json", "caf" REPLACED ".json");
+    assert_quoted("\x80 \xbf", REPLACED " " REPLACED);
+    /* Cut short, by the end or by another character. */
+    assert_quoted("\xc3", REPLACED);
+    assert_quoted("\xe2\x82", REPLACED REPLACED);
+    assert_quoted("\xf0\x9f\x98\"", REPLACED REPLACED REPLACED "\\\"");
+    /* Longer than needed, surrogates, above U+10FFFF. */
+    assert_quoted("\xc0\xaf", REPLACED REPLACED);
+    assert_quoted("\xe0\x80\xaf", REPLACED REPLACED REPLACED);
+    assert_quoted("\xf0\x80\x80\xaf", REPLACED REPLACED REPLACED REPLACED);
+    assert_quoted("\xed\xa0\x80", REPLACED REPLACED REPLACED);
+    assert_quoted("\xf4\x90\x80\x80", REPLACED REPLACED REPLACED REPLACED);
+}
+
+static void utf8_is_kept(void **state)
+{
+    /* The first and last characters of two, three and four bytes, and those beside gaps. */
+    static const char *const kept[] = {
+        "\xc2\x80",     "\xdf\xbf",     "\xe0\xa0\x80",     "\xed\x9f\xbf",
+        "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+        assert_quoted(kept[i], kept[i]);
+}
+
 static void objects_and_arrays_nest(void **state)
 {
     (void)state;
@@ -144,6 +193,8 @@ int main(void)
         CASE(members_are_parted_by_commas),
         CASE(numbers_are_whole_to_their_ends),
         CASE(quotes_backslashes_and_controls_are_escaped),
+        CASE(bytes_that_are_no_utf8_are_replaced),
+        CASE(utf8_is_kept),
         CASE(objects_and_arrays_nest),
         CASE(finish_closes_what_is_open_in_order),
         CASE(depth_is_bounded),

@@ -37,6 +37,12 @@ says()
     fi
 }
 
+# bytes DOOR REPORT: what the first node's requests asked for by that door.
+bytes()
+{
+    tr -d ' \n' <"$2" | sed -n 's/.*"bytes":{\([^}]*\)}.*/\1/p' | tr ',' '\n' | sed -n 's/"'"$1"'"://p' | head -n 1
+}
+
 report=$scratch/report.json
 doors=$scratch/doors
 
@@ -49,11 +55,20 @@ else
     not_ok "the report counts requests by door" "$(cat "$report")"
 fi
 passes "size 0 has an address of its own; sizes at a free are not believed" "$doors" sizes
-passes "an impossible size is refused, and the address is NULL" "$doors" too_large
+passes "an impossible size is refused, and the address is NULL" STARPOOL_REPORT="$report" "$doors" too_large
+says "which is said at once where StarPU does not ask again" "was refused 16 EiB: " 1
+says "and is all that is said" . 1
+if [ "$(number hook "$report")" -eq 1 ] && [ "$(bytes hook "$report")" -eq 0 ] &&
+    [ "$(bytes interposer "$report")" -eq 0 ]; then
+    ok "bytes that were not served are not counted"
+else
+    not_ok "bytes that were not served are not counted" "$(cat "$report")"
+fi
 passes "alignment: 256 bytes, and what starpu_malloc_set_align asks for" "$doors" alignment
 passes "foreign threads, and the budget afterwards" "$doors" foreign_thread
 passes "a double, an interior and a foreign free do no harm" "$doors" wrong_frees
-passes "the pool of a node can be asked for" "$doors" pool_question
+passes "the pool of a node can be asked for, and not destroyed" "$doors" pool_question
+says "which is said" "cannot be destroyed" 1
 
 # ---- the budget -----------------------------------------------------------------------------------
 small="STARPU_LIMIT_CPU_MEM=64 STARPOOL_HOST_LIMIT=16M"
@@ -67,6 +82,10 @@ else
     not_ok "the report counts refusals" "$(cat "$report")"
 fi
 # shellcheck disable=SC2086
+passes "refusals of many sizes" $small STARPOOL_NUMA_POLICY=strict "$doors" many_sizes
+says "are told together, and ever more rarely" "was refused 30 MiB (refusal [36] of many sizes): " 2
+says "and nothing else is" . 2
+# shellcheck disable=SC2086
 passes "what comes by the hook is never refused" $small STARPOOL_NUMA_POLICY=strict \
     STARPOOL_REPORT="$report" "$doors" hook_overflows
 if [ "$(number overflows "$report")" -ge 16 ]; then
@@ -74,8 +93,26 @@ if [ "$(number overflows "$report")" -ge 16 ]; then
 else
     not_ok "and is counted" "$(cat "$report")"
 fi
+says "and said once" "beyond its pool is served without limit and counted; what StarPU's hooks .* limit 16 MiB" 1
+says "in one line" . 1
 # shellcheck disable=SC2086
 passes "nor is anything with the spill policy" $small STARPOOL_NUMA_POLICY=spill "$doors" interposer_overflows
+says "which is said once" "served without limit and counted; STARPOOL_NUMA_POLICY=strict refuses it" 1
+says "in one line" . 1
+under STARPOOL_LOCK=1 "$doors" locked
+case $? in
+0)
+    ok "memory beyond the limit of locked memory is served unlocked"
+    says "which is said once" "locking was asked for, the limit is 1 MiB (ulimit -l): .* unlocked" 1
+    says "in one line" . 1
+    ;;
+77)
+    for name in "memory beyond the limit of locked memory is served unlocked" "which is said once" "in one line"; do
+        skip "$name" "the limit of locked memory does not hold here"
+    done
+    ;;
+*) not_ok "memory beyond the limit of locked memory is served unlocked" "$(cat "$scratch/err")" ;;
+esac
 
 # ---- life and death -------------------------------------------------------------------------------
 passes "frees after starpu_shutdown" "$doors" late_frees
@@ -166,6 +203,6 @@ fi
 late "attached by the program, with a configuration" attached
 late "not while StarPU runs" attached_too_late
 says "which is said" "already running" 2
-late "detached: no new block, old ones are taken back" detached
+late "detached: no new block, old ones are taken back; attached again" detached
 
 done_testing

@@ -75,6 +75,22 @@ else
     not_ok "the plugin can be linked with" "$(cat "$scratch/err")"
 fi
 
+# ---- opened before libstarpu --------------------------------------------------------------------
+libstarpu=$(ldd "$doors" | sed -n 's/.*libstarpu-[^ ]* => \([^ ]*\) .*/\1/p')
+build "$scratch/early" early.c
+for scope in local global; do
+    bare ${runtime:+LD_PRELOAD="$runtime"} "$scratch/early" $scope "$plugin" "$libstarpu"
+    rc=$?
+    if [ $scope = local ]; then
+        holds "opened before libstarpu and RTLD_LOCAL, the plugin is in nobody's way" [ $rc -eq 0 ]
+        holds "and says what to do" says 'not served: .* RTLD_GLOBAL'
+        holds "in one line" [ "$(wc -l <"$scratch/err")" -eq 1 ]
+    else
+        holds "with RTLD_GLOBAL it serves" [ $rc -eq 0 ]
+        holds "without a word" silent
+    fi
+done
+
 # ---- a StarPU that is linked in ----------------------------------------------------------------
 archive=$(pkg-config --variable=libdir starpu-1.3 2>/dev/null)/libstarpu-1.3.a
 name="a program that StarPU is linked into is left alone"
@@ -152,6 +168,14 @@ for value in 1 stderr; do
     under STARPOOL_REPORT=$value "$doors" each_door
     holds "STARPOOL_REPORT=$value is text on stderr" says 'interposer preload, hooks installed'
 done
+under STARPOOL_REPORT=1 "$doors" idle
+holds "a StarPU that asked for nothing is said to have done so" says 'StarPU asked for no memory'
+(cd "$scratch" && under STARPOOL_REPORT=0 "$doors" each_door)
+holds "STARPOOL_REPORT=0 is no report" [ ! -e "$scratch/0" ]
+holds "nor a word" silent
+mkdir "$scratch/at %p"
+(cd "$scratch/at %p" && under STARPOOL_REPORT=from-here.json "$doors" elsewhere)
+holds "a relative name is from where the program started" [ -s "$scratch/at %p/from-here.json" ]
 under STARPOOL_REPORT=1 sh -c "exec 2>&-; exec '$doors' each_door"
 rc=$?
 holds "nor does a closed stderr matter" [ $rc -eq 0 ]

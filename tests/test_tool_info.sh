@@ -10,6 +10,10 @@ trap 'rm -rf "$scratch"' EXIT
 
 [ -x "$tool" ] || skip_all "the command is not built"
 
+# tests/tap.sh sets it for programs that start StarPU under a sanitizer, which does not happen
+# here; where it is set, hwloc ignores HWLOC_SYNTHETIC.
+[ "${SP_SANITIZER_NAME:-no}" = no ] || unset HWLOC_COMPONENTS
+
 # contains NAME FILE PATTERN
 contains()
 {
@@ -47,6 +51,44 @@ contains "a described machine says that it is not this one" "$scratch/text" "not
 n=$(grep -c '^  *[0-9][0-9]*  *DRAM' "$scratch/text")
 check "a described machine's nodes are shown" "$([ "$n" -eq 3 ] || echo "$n nodes, not 3")"
 contains "distances are shown where there is more than one node" "$scratch/text" '^Distances'
+
+# A filter as containers have it.
+cat >"$scratch/deny.c" <<'EOF'
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mbind, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = 4, .filter = filter};
+    if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        return 77;
+    execv(argv[1], argv + 1);
+    return 77;
+}
+EOF
+if ${CC:-cc} -o "$scratch/deny" "$scratch/deny.c" 2>/dev/null &&
+    "$scratch/deny" /bin/sh -c true; then
+    "$scratch/deny" "$tool" info --no-starpu >"$scratch/text" 2>&1
+    contains "binding that the system refuses is told" "$scratch/text" 'refuses to bind'
+    "$scratch/deny" "$tool" info --no-starpu --json >"$scratch/text" 2>&1
+    contains "JSON tells it too" "$scratch/text" '"is_binding_refused": true'
+    HWLOC_SYNTHETIC='numa:2 core:1 pu:1' "$scratch/deny" "$tool" info --no-starpu \
+        >"$scratch/text" 2>&1
+    check "a described machine is not tried" "$(grep 'refuses to bind' "$scratch/text")"
+else
+    skip "binding that the system refuses is told" "no compiler or no seccomp"
+fi
 
 "$tool" info frobnicate 2>"$scratch/err"
 rc=$?
@@ -88,7 +130,8 @@ fi
 contains "JSON names the nodes" "$scratch/json" '"numa_nodes"'
 contains "JSON names the options' origins" "$scratch/json" '"origin"'
 
-STARPOOL_REPORT='a"b\c' "$tool" info --json --no-starpu >"$scratch/json" 2>"$scratch/err"
+# More than JSON allows: a quote, a backslash, and a byte that is no UTF-8.
+STARPOOL_REPORT=$(printf 'a"b\\c\351') "$tool" info --json --no-starpu >"$scratch/json" 2>"$scratch/err"
 if is_json "$scratch/json"; then
     ok "JSON with odd characters parses"
 else
@@ -109,6 +152,23 @@ if [ "${SP_SANITIZER_NAME:-no}" != no ]; then
     exit
 fi
 
+if cp "${builddir:-.}/.libs/starpool" "$scratch/alone" 2>/dev/null &&
+    LD_LIBRARY_PATH=${builddir:-.}/.libs "$scratch/alone" --version >/dev/null 2>&1; then
+    LD_LIBRARY_PATH=${builddir:-.}/.libs "$scratch/alone" info >"$scratch/text" 2>&1
+    rc=$?
+    if [ "$rc" -eq 77 ] && grep -q 'not available: .*not installed in' "$scratch/text"; then
+        ok "a plugin that is not installed is status 77, with the folder"
+    elif [ "$rc" -eq 0 ]; then
+        skip "a plugin that is not installed is status 77, with the folder" "one is installed"
+    else
+        not_ok "a plugin that is not installed is status 77, with the folder" \
+            "exit status $rc" "$(cat "$scratch/text")"
+    fi
+else
+    skip "a plugin that is not installed is status 77, with the folder" \
+        "the command cannot be moved"
+fi
+
 "$tool" info >"$scratch/text" 2>"$scratch/err"
 rc=$?
 check "info with StarPU ends well" \
@@ -117,6 +177,7 @@ contains "StarPU's first node is shown" "$scratch/text" '^  node 0, RAM'
 contains "task data is served by a pool" "$scratch/text" 'task data: pool'
 contains "starpu_malloc() is served by a pool" "$scratch/text" 'starpu_malloc(): pool'
 contains "the ways in are named" "$scratch/text" 'starpool_starpu_attach()'
+contains "dlopen() is told with its order" "$scratch/text" 'after libstarpu is loaded'
 
 "$tool" info --json >"$scratch/json" 2>"$scratch/err"
 if is_json "$scratch/json" && grep -q '"is_served": *true' "$scratch/json"; then

@@ -42,11 +42,34 @@ expect "a word that is none is refused" 2 "STARPOOL_NUMA_POLICY=maybe" \
 expect "a flag that is none is refused" 2 "STARPOOL_LOCK=2" run --lock=2 true
 expect "a node that does not exist is refused" 2 "STARPOOL_NODES=4095" run --nodes=4095 true
 expect "a list of nodes that does not parse is refused" 2 "STARPOOL_NODES=a" run --nodes=a true
+for option in host-limit numa-policy log release lock; do
+    expect "an empty value is refused (--$option=)" 2 "--$option=" run --$option= true
+done
+expect "an empty value that stands apart is refused" 2 "--host-limit=" run --host-limit '' true
+expect "an abbreviation that fits two options is refused" 2 "ambiguous" run --host=64M true
 expect "a missing program is 127" 127 "no such program" run "$scratch/missing"
 expect "a missing program in PATH is 127" 127 "no such program" run starpool-no-such-program
 : >"$scratch/plain"
 expect "a file that is not executable is 126" 126 "cannot be executed" run "$scratch/plain"
 expect "a folder is 126" 126 "cannot be executed" run "$scratch"
+expect "a value apart from its option is answered with the way to write it" 127 \
+    "write --report=out.json" run --report out.json true
+expect "an abbreviated option's value too" 126 "write --lock=$scratch/plain" \
+    run --loc "$scratch/plain" true
+"$tool" run --report -- "$scratch/missing" 2>"$scratch/err"
+"$tool" run --report=1 "$scratch/missing" 2>>"$scratch/err"
+check "there is no such hint where the option is complete" \
+    "$(grep -e 'write --' "$scratch/err")"
+
+if mkfifo "$scratch/fifo" 2>/dev/null && command -v timeout >/dev/null 2>&1; then
+    chmod +x "$scratch/fifo"
+    timeout -k 1 10 "$tool" run "$scratch/fifo" 2>"$scratch/err"
+    rc=$?
+    check "a FIFO is 126 and not waited for" \
+        "$([ "$rc" -eq 126 ] || echo "exit status $rc: $(cat "$scratch/err")")"
+else
+    skip "a FIFO is 126 and not waited for" "no mkfifo or no timeout"
+fi
 
 STARPOOL_HUGE=enormous "$tool" run touch "$scratch/started" 2>"$scratch/err"
 rc=$?
@@ -87,6 +110,26 @@ if [ ! -e "${builddir:-.}/.libs/starpool_starpu.so" ]; then
     expect "without a plugin nothing is started" 77 "without StarPU" run true
     done_testing
     exit
+fi
+
+# The command apart from its plugin: a plugin that was built and is not installed.
+if cp "${builddir:-.}/.libs/starpool" "$scratch/alone" 2>/dev/null &&
+    LD_LIBRARY_PATH=${builddir:-.}/.libs "$scratch/alone" --version >/dev/null 2>&1; then
+    LD_LIBRARY_PATH=${builddir:-.}/.libs "$scratch/alone" run true 2>"$scratch/err"
+    rc=$?
+    if [ "$rc" -eq 77 ] && grep -q "not installed in" "$scratch/err" &&
+        ! grep -q "without StarPU" "$scratch/err"; then
+        ok "a plugin that is not installed is told from a build without StarPU"
+    elif [ "$rc" -eq 0 ]; then
+        skip "a plugin that is not installed is told from a build without StarPU" \
+            "one is installed"
+    else
+        not_ok "a plugin that is not installed is told from a build without StarPU" \
+            "exit status $rc" "$(cat "$scratch/err")"
+    fi
+else
+    skip "a plugin that is not installed is told from a build without StarPU" \
+        "the command cannot be moved"
 fi
 case ${SP_SANITIZER_NAME:-no} in
 no) ;;
@@ -161,12 +204,17 @@ expect "a missing interpreter is named" 127 "interpreter is missing" run "$scrat
 # The first half of an ELF file: the kernel refuses it, and the command must not stumble.
 head -c 300 "$(command -v env)" >"$scratch/torn"
 chmod +x "$scratch/torn"
-"$tool" run "$scratch/torn" >/dev/null 2>&1
+"$tool" run "$scratch/torn" >/dev/null 2>"$scratch/err"
 rc=$?
 if [ "$rc" -gt 0 ] && [ "$rc" -le 127 ]; then
     ok "a damaged program ends in a status"
 else
     not_ok "a damaged program ends in a status" "exit status $rc"
+fi
+if grep -q "is damaged" "$scratch/err" && ! grep -q "statically" "$scratch/err"; then
+    ok "a damaged program is not called a static one"
+else
+    not_ok "a damaged program is not called a static one" "$(cat "$scratch/err")"
 fi
 
 echo 'int main(void) { return 5; }' >"$scratch/five.c"
@@ -175,6 +223,36 @@ if ${CC:-cc} -static -o "$scratch/static" "$scratch/five.c" 2>/dev/null; then
         run "$scratch/static"
 else
     skip "a static program runs, with a word about it" "the compiler cannot link statically"
+fi
+
+# Built by gcc, the library of a sanitizer is a shared one; AddressSanitizer's must come first. A
+# plugin with a sanitizer of its own tells nothing here.
+for sanitizer in address thread undefined; do
+    name="a program with gcc's $sanitizer sanitizer runs"
+    [ "${SP_SANITIZER_NAME:-no}" = no ] || break
+    if ${CC:-cc} -fsanitize=$sanitizer -o "$scratch/$sanitizer" "$scratch/five.c" \
+        2>/dev/null && "$scratch/$sanitizer" 2>/dev/null || [ $? -eq 5 ]; then
+        expect "$name" 5 "" run "$scratch/$sanitizer"
+    else
+        skip "$name" "the compiler has no such sanitizer"
+    fi
+done
+# A library with the name and no more: what is written to LD_PRELOAD, whatever the compiler has.
+echo 'extern char **environ; int puts(const char *);
+int main(void) { for (char **v = environ; *v; v++) puts(*v); return 0; }' >"$scratch/print.c"
+if ${CC:-cc} -shared -fPIC -Wl,-soname,libasan.so.99 -o "$scratch/libasan.so.99" -x c - </dev/null \
+    2>/dev/null &&
+    ${CC:-cc} -Wl,--no-as-needed -o "$scratch/print" "$scratch/print.c" "$scratch/libasan.so.99" \
+        -Wl,-rpath,"$scratch" 2>/dev/null; then
+    out=$(LD_PRELOAD=libm.so.6 "$tool" run "$scratch/print" | sed -n 's/^LD_PRELOAD=//p')
+    case $out in
+    "$scratch/libasan.so.99:"*starpool_starpu.so:libm.so.6)
+        ok "AddressSanitizer's library goes in front of the plugin"
+        ;;
+    *) not_ok "AddressSanitizer's library goes in front of the plugin" "$out" ;;
+    esac
+else
+    skip "AddressSanitizer's library goes in front of the plugin" "no compiler"
 fi
 echo 'int starpu_init(void *); int starpu_init(void *p) { return p != 0; }
 int main(void) { return starpu_init(0) + 6; }' >"$scratch/own.c"

@@ -60,7 +60,7 @@ struct starpool_pool_config {
     bool is_locked;                    /**< lock the pages in memory (mlock); off by default */
     bool has_exact_peak; /**< bypass the threads' caches, so that the high-water mark of used
                               bytes is exact; off by default. Otherwise it may be high by what
-                              caches hold: 16 MiB, or one block of up to 64 MiB, a thread */
+                              caches hold, at most 64 MiB a thread and in the depot */
     const char *name;    /**< for messages and reports; copied; NULL: made from the location */
     starpool_oom_fn on_oom; /**< NULL: none */
     void *on_oom_arg;

@@ -50,8 +50,8 @@ STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_starpu_attach(const struct starpool_starpu_config *config);
 
 /**
- * Serve no further allocation of StarPU's, until starpool_starpu_attach() is called again. Frees
- * of blocks that are out are still taken, and nothing is unhooked or unloaded.
+ * Serve no further allocation of StarPU's, until starpool_starpu_attach() is called again.
+ * Frees of blocks that are out are still taken, and nothing is unhooked or unloaded.
  *
  * Threads: any, at once.
  */

@@ -19,7 +19,7 @@
 #define SP_POOL_NAME_SIZE 64
 
 /* What the caches of a pool may hold each, at most and when reserved memory is short. */
-#define SP_FRONT_BOUND_HIGH (16 * SP_MIB)
+#define SP_FRONT_BOUND_HIGH (64 * SP_MIB)
 #define SP_FRONT_BOUND_LOW  (256 * SP_KIB)
 
 /*

@@ -285,12 +285,12 @@ __attribute__((constructor)) static void begin(void)
     }
 }
 
-/* libstarpu came later, and nothing of it ever led here: where the plugin comes first, the
- * first call does. */
+/* libstarpu came later, and no call of it could lead here: where the plugin comes first, the
+ * first one does. */
 static bool was_passed_by(void)
 {
     return atomic_load(&sp_plugin.phase) == SP_DORMANT && sp_got_find_starpu() != NULL &&
-           !is_first_in_scope();
+           sp_got_is_before_starpu() && !is_first_in_scope();
 }
 
 __attribute__((destructor)) static void end(void)

@@ -87,7 +87,7 @@ void sp_refusals_note(const struct sp_refusal *refusal)
     if (!is_due(row, n, refusal->is_final))
         return;
     if (atomic_load_explicit(&row->size, memory_order_relaxed) == 0)
-        snprintf(times, sizeof(times), ", the %uth refusal of many sizes", n);
+        snprintf(times, sizeof(times), " (refusal %u of many sizes)", n);
     else if (!refusal->is_final)
         snprintf(times, sizeof(times), " %u times, and will ask again", n);
     sp_log(SP_LOG_WARN, "StarPU node %u (%s) was refused %s%s: %s", refusal->node,
@@ -123,7 +123,7 @@ void sp_refusals_note_overflow(const struct sp_refusal *refusal, bool is_strict)
     if (atomic_exchange(&refusals.has_told_overflow, true))
         return;
     sp_log(SP_LOG_WARN,
-           "StarPU node %u (%s): what goes beyond is served without limit and "
+           "StarPU node %u (%s): what goes beyond its pool is served without limit and "
            "counted; %s: %s",
            refusal->node, place_text(refusal, place, sizeof(place)),
            is_strict ? "what StarPU's hooks ask for is never refused"

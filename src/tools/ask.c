@@ -208,14 +208,16 @@ void sp_ask_starpu(struct sp_ask *ask)
 
     memset(ask, 0, sizeof(*ask));
     if (!sp_preload_find(NULL, &ask->plugin)) {
-        copy(ask->reason, sizeof(ask->reason), "this starpool was built without StarPU");
+        copy(ask->reason, sizeof(ask->reason),
+             sp_preload_is_built() ? "the StarPU plugin is not installed in " SP_PKGLIBDIR
+                                   : "this starpool was built without StarPU");
         return;
     }
     if (*ask->plugin.probe == '\0') {
         copy(ask->reason, sizeof(ask->reason), "starpool-probe is not beside the plugin");
         return;
     }
-    preload = sp_preload_value(&ask->plugin);
+    preload = sp_preload_value(&ask->plugin, "");
     if (preload == NULL) {
         copy(ask->reason, sizeof(ask->reason),
              "the plugin cannot be preloaded: its path holds a space or a colon");

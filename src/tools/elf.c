@@ -41,14 +41,16 @@ static bool is_for_us(const ElfW(Ehdr) * header)
            header->e_machine == __ehdr_start.e_machine;
 }
 
-/* Copy the loader's path; false if there is none. */
-static bool read_interpreter(const struct image *image, const ElfW(Ehdr) * header,
-                             char *interpreter, size_t interpreter_size)
+/* Copy the loader's path, if the program headers name one. */
+static enum sp_elf_kind read_interpreter(const struct image *image, const ElfW(Ehdr) * header,
+                                         char *interpreter, size_t interpreter_size)
 {
     const ElfW(Phdr) *segments =
         records(image, header->e_phoff, header->e_phnum, sizeof(*segments));
 
-    for (unsigned i = 0; segments != NULL && i < header->e_phnum; i++) {
+    if (segments == NULL || header->e_phnum == 0)
+        return SP_ELF_DAMAGED;
+    for (unsigned i = 0; i < header->e_phnum; i++) {
         const char *text;
         size_t size = segments[i].p_filesz;
 
@@ -56,11 +58,11 @@ static bool read_interpreter(const struct image *image, const ElfW(Ehdr) * heade
             continue;
         text = records(image, segments[i].p_offset, size, 1);
         if (text == NULL || size == 0 || size > interpreter_size || text[size - 1] != '\0')
-            return false;
+            return SP_ELF_DAMAGED;
         memcpy(interpreter, text, size);
-        return true;
+        return SP_ELF_DYNAMIC;
     }
-    return false;
+    return SP_ELF_STATIC;
 }
 
 /* True if the symbol table `table` defines `symbol`; `names` is its string table. */
@@ -109,14 +111,13 @@ static enum sp_elf_kind read_image(const struct image *image, const char *symbol
     if (header == NULL || !is_for_us(header))
         return SP_ELF_FOREIGN;
     *defines_out = defines(image, header, symbol);
-    return read_interpreter(image, header, interpreter, interpreter_size) ? SP_ELF_DYNAMIC
-                                                                          : SP_ELF_STATIC;
+    return read_interpreter(image, header, interpreter, interpreter_size);
 }
 
 enum sp_elf_kind sp_elf_read(const char *path, const char *symbol, char *interpreter,
                              size_t interpreter_size, bool *defines_out)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     enum sp_elf_kind kind = SP_ELF_NONE;
     struct image image;
     struct stat status;

@@ -9,7 +9,8 @@
 /* What kind of file it is. */
 enum sp_elf_kind {
     SP_ELF_NONE,    /* cannot be read, or is no ELF file; a script for instance */
-    SP_ELF_FOREIGN, /* for another machine or word size, or damaged */
+    SP_ELF_FOREIGN, /* for another machine or word size, or too short to say */
+    SP_ELF_DAMAGED, /* its program headers, or what they say of the loader, cannot be read */
     SP_ELF_STATIC,  /* asks for no dynamic loader */
     SP_ELF_DYNAMIC,
 };

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <starpool/pool.h>
+#include <starpool/stats.h>
+
 #include "src/tools/tools.h"
 #include "src/util/options.h"
 #include "src/util/util.h"
@@ -19,7 +22,8 @@ enum { FLAG_HELP = 'h', FLAG_JSON = 'j', FLAG_NO_STARPU = 'n' };
 const struct sp_info_way sp_info_ways[SP_INFO_N_WAYS] = {
     {"preload", "starpool run PROGRAM, or LD_PRELOAD with the plugin"},
     {"link", "link the program with pkg-config's starpool-starpu, before StarPU"},
-    {"dlopen", "dlopen() the plugin before starpu_init(), or STARPU_SCHED_LIB on StarPU 1.4"},
+    {"dlopen", "dlopen() the plugin before starpu_init(), after libstarpu is loaded, or with "
+               "RTLD_GLOBAL; or STARPU_SCHED_LIB on StarPU 1.4"},
     {"attach", "call starpool_starpu_attach() before starpu_init()"},
 };
 
@@ -67,12 +71,36 @@ static int help(void)
     sp_tools_help_row("--help", "this text");
     puts(
         "\nExit status: 0 done; 1 if StarPU was asked and a pool serves none of its nodes, or\n"
-        "it did not answer; 2 for a mistake above; 77 if the NUMA nodes cannot be found.");
+        "it did not answer; 2 for a mistake above; 77 if the NUMA nodes cannot be found, or\n"
+        "the plugin is not installed.");
     return (int)sp_tools_finish("info");
 }
 
-static void show_nodes(const struct starpool_topology *topology)
+/* True if a pool on the nearest node, which is tried, gets memory that the system does not
+ * bind. What keeps the pool from any memory says nothing of that. */
+static bool is_binding_refused(const struct starpool_topology *topology)
 {
+    struct starpool_stats stats = {.struct_size = sizeof(stats)};
+    struct starpool_pool_config config;
+    struct starpool_pool *pool;
+    void *block;
+
+    starpool_pool_config_init(&config);
+    config.location = (struct starpool_location){STARPOOL_HOST_NUMA, STARPOOL_ID_NEAREST};
+    if (!topology->is_real || starpool_pool_create(&config, &pool) != STARPOOL_OK)
+        return false;
+    if (starpool_alloc(pool, 1, STARPOOL_STREAM_HOST, &block) == STARPOOL_OK) {
+        if (starpool_pool_stats(pool, &stats) != STARPOOL_OK)
+            stats.unbound_bytes = 0;
+        (void)starpool_free(block, STARPOOL_STREAM_HOST);
+    }
+    starpool_pool_destroy(pool);
+    return stats.unbound_bytes > 0;
+}
+
+static void show_nodes(const struct sp_info *info)
+{
+    const struct starpool_topology *topology = info->topology;
     char total[32];
     char room[32];
     uint64_t bytes;
@@ -95,6 +123,9 @@ static void show_nodes(const struct starpool_topology *topology)
                sp_bytes_text(total, sizeof(total), node->total_bytes), room,
                *node->cpus == '\0' ? "none" : node->cpus);
     }
+    if (info->is_binding_refused)
+        puts("  remark: the system refuses to bind memory, as a container's filter may: pages\n"
+             "  are where they are first touched, on whatever node that is");
 }
 
 static void show_distances(const struct starpool_topology *topology)
@@ -194,8 +225,10 @@ static int parse(int argc, char **argv, bool *is_json, bool *has_starpu)
 /* The answer to the question that info asks: is StarPU served? */
 static enum sp_exit verdict(const struct sp_info *info)
 {
-    if (!info->has_starpu || *info->ask.plugin.path == '\0')
+    if (!info->has_starpu)
         return SP_EXIT_DONE;
+    if (*info->ask.plugin.path == '\0')
+        return sp_preload_is_built() ? SP_EXIT_UNAVAILABLE : SP_EXIT_DONE;
     for (unsigned i = 0; info->ask.is_available && i < info->ask.n_nodes; i++) {
         if (*info->ask.nodes[i].pool != '\0')
             return SP_EXIT_DONE;
@@ -218,6 +251,7 @@ int sp_info_main(int argc, char **argv)
                      starpool_status_text(status));
         return SP_EXIT_UNAVAILABLE;
     }
+    info.is_binding_refused = is_binding_refused(info.topology);
     if (info.has_starpu) {
         if (isatty(STDERR_FILENO))
             fputs("asking StarPU ...\n", stderr);
@@ -227,7 +261,7 @@ int sp_info_main(int argc, char **argv)
         sp_info_write_json(&info);
     } else {
         puts("starpool " PACKAGE_VERSION "\n");
-        show_nodes(info.topology);
+        show_nodes(&info);
         show_distances(info.topology);
         show_starpu(&info);
         show_options();

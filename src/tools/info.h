@@ -13,8 +13,9 @@
 /* Everything that is shown, collected before anything is printed. */
 struct sp_info {
     const struct starpool_topology *topology;
-    bool has_starpu;   /* StarPU was asked */
-    struct sp_ask ask; /* only if has_starpu */
+    bool is_binding_refused; /* the system refuses to bind memory to a node */
+    bool has_starpu;         /* StarPU was asked */
+    struct sp_ask ask;       /* only if has_starpu */
 };
 
 /* Ways in, for people and programs alike. */

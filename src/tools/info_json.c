@@ -8,12 +8,14 @@
 #include "src/util/json.h"
 #include "src/util/options.h"
 
-static void write_nodes(struct sp_json *json, const struct starpool_topology *topology)
+static void write_nodes(struct sp_json *json, const struct sp_info *info)
 {
+    const struct starpool_topology *topology = info->topology;
     int n = topology->n_nodes;
     uint64_t bytes;
 
     sp_json_flag(json, "is_this_machine", topology->is_real);
+    sp_json_flag(json, "is_binding_refused", info->is_binding_refused);
     sp_json_array_begin(json, "numa_nodes");
     for (int i = 0; i < n; i++) {
         const struct starpool_node *node = &topology->nodes[i];
@@ -105,7 +107,7 @@ void sp_info_write_json(const struct sp_info *info)
 
     sp_json_begin(&json, stdout);
     sp_json_string(&json, "version", PACKAGE_VERSION);
-    write_nodes(&json, info->topology);
+    write_nodes(&json, info);
     if (info->has_starpu)
         write_starpu(&json, &info->ask);
     write_options(&json);

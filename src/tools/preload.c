@@ -83,16 +83,21 @@ bool sp_preload_find(const char *flavour, struct sp_preload *plugin)
     return find_built(flavour, plugin) || find_installed(flavour, plugin);
 }
 
-char *sp_preload_value(const struct sp_preload *plugin)
+bool sp_preload_is_built(void)
+{
+    return strcmp(SP_STARPU_FLAVOUR, "starpu-no") != 0;
+}
+
+char *sp_preload_value(const struct sp_preload *plugin, const char *first)
 {
     const char *others = getenv("LD_PRELOAD");
     bool has_others = others != NULL && *others != '\0';
     char *value;
 
-    if (strpbrk(plugin->path, " :") != NULL)
+    if (strpbrk(plugin->path, " :") != NULL || strpbrk(first, " :") != NULL)
         return NULL;
-    if (asprintf(&value, "%s%s%s", plugin->path, has_others ? ":" : "",
-                 has_others ? others : "") < 0)
+    if (asprintf(&value, "%s%s%s%s%s", first, *first != '\0' ? ":" : "", plugin->path,
+                 has_others ? ":" : "", has_others ? others : "") < 0)
         return NULL;
     return value;
 }

@@ -19,11 +19,15 @@ struct sp_preload {
  */
 bool sp_preload_find(const char *flavour, struct sp_preload *plugin);
 
+/* True if this starpool was built with a plugin; one that cannot be found is not installed. */
+bool sp_preload_is_built(void);
+
 /*
- * The value for LD_PRELOAD: the plugin, then what is in the environment already. NULL if the
- * plugin's path cannot stand there, because the loader takes a space or a colon for an end, or
- * if there is no memory; the caller's to free() otherwise.
+ * The value for LD_PRELOAD: `first`, unless it is "", then the plugin, then what is in the
+ * environment already. NULL if one of the two paths cannot stand there, because the loader
+ * takes a space or a colon for an end, or if there is no memory; the caller's to free()
+ * otherwise.
  */
-char *sp_preload_value(const struct sp_preload *plugin);
+char *sp_preload_value(const struct sp_preload *plugin, const char *first);
 
 #endif /* SP_PRELOAD_H */

@@ -22,7 +22,8 @@
 /* What a shell searches when there is no PATH. */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* 0 if `path` is a file that may be executed, else an errno value. */
+/* 0 if `path` is a file that may be executed, else an errno value. A FIFO or a device is
+ * refused as the kernel does; it must not be opened, for that may never return. */
 static int try_path(const char *path)
 {
     struct stat status;
@@ -31,6 +32,8 @@ static int try_path(const char *path)
         return errno;
     if (S_ISDIR(status.st_mode))
         return EISDIR;
+    if (!S_ISREG(status.st_mode))
+        return EACCES;
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
@@ -123,7 +126,38 @@ static bool read_flavour(const char *list, char *flavour, size_t flavour_size)
     return (size_t)length < flavour_size;
 }
 
-bool sp_program_flavour(const struct sp_program *program, char *flavour, size_t flavour_size)
+/* Copy the path in one line of the loader's list if it is AddressSanitizer's library, of gcc or
+ * of clang. A library that was named by its path has nothing but that in the line. */
+static void read_asan(const char *line, char *asan, size_t asan_size)
+{
+    static const char arrow[] = " => ";
+    const char *end = strstr(line, " (0x");
+    const char *path = strstr(line, arrow);
+    const char *name;
+
+    if (end == NULL)
+        return;
+    path = path == NULL ? line + strspn(line, "\t") : path + sizeof(arrow) - 1;
+    if (path > end || (size_t)(end - path) >= asan_size)
+        return;
+    name = memrchr(path, '/', (size_t)(end - path));
+    name = name == NULL ? path : name + 1;
+    if (strncmp(name, "libasan.so", sizeof("libasan.so") - 1) == 0 ||
+        strncmp(name, "libclang_rt.asan", sizeof("libclang_rt.asan") - 1) == 0)
+        snprintf(asan, asan_size, "%.*s", (int)(end - path), path);
+}
+
+static void read_list(char *list, struct sp_program_loads *loads)
+{
+    char *line;
+
+    if (!read_flavour(list, loads->flavour, sizeof(loads->flavour)))
+        *loads->flavour = '\0';
+    while (*loads->asan == '\0' && (line = strsep(&list, "\n")) != NULL)
+        read_asan(line, loads->asan, sizeof(loads->asan));
+}
+
+void sp_program_ask(const struct sp_program *program, struct sp_program_loads *loads_out)
 {
     char list[] = "--list";
     char interpreter[PATH_MAX];
@@ -132,17 +166,15 @@ bool sp_program_flavour(const struct sp_program *program, char *flavour, size_t 
     const char *const variables[] = {NULL};
     const struct sp_child child = {argv, variables, LIST_TIMEOUT_S, false};
     struct sp_child_result result;
-    bool is_known;
 
+    memset(loads_out, 0, sizeof(*loads_out));
     if (program->kind != SP_ELF_DYNAMIC)
-        return false;
+        return;
     snprintf(interpreter, sizeof(interpreter), "%s", program->interpreter);
     snprintf(path, sizeof(path), "%s", program->path);
     if (sp_child_run(&child, &result) != 0)
-        return false;
-    is_known = !result.timed_out && WIFEXITED(result.status) &&
-               WEXITSTATUS(result.status) == 0 &&
-               read_flavour(result.text, flavour, flavour_size);
+        return;
+    if (!result.timed_out && WIFEXITED(result.status) && WEXITSTATUS(result.status) == 0)
+        read_list(result.text, loads_out);
     free(result.text);
-    return is_known;
 }

@@ -6,7 +6,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "src/tools/elf.h"
 #include "src/tools/tools.h"
@@ -25,11 +24,17 @@ struct sp_program {
  */
 enum sp_exit sp_program_find(const char *name, struct sp_program *program);
 
-/*
- * Ask the dynamic loader which libstarpu a DYNAMIC program will load, without running the
- * program: "starpu-1.3", with "-contrib" behind it if CUDA's run-time library comes with it.
- * False if it loads none itself, or if that cannot be said.
- */
-bool sp_program_flavour(const struct sp_program *program, char *flavour, size_t flavour_size);
+/* What a program loads that matters here. */
+struct sp_program_loads {
+    char flavour[64]; /* of StarPU: "starpu-1.3", with "-contrib" behind it if CUDA's run-time
+                         library comes with it; "" if it loads none itself, or if that cannot
+                         be said */
+    char asan[PATH_MAX]; /* AddressSanitizer's library, which refuses to start unless it is the
+                            first; "" if there is none */
+};
+
+/* Ask the dynamic loader what a DYNAMIC program will load, without running the program.
+ * `loads_out` is written whole. */
+void sp_program_ask(const struct sp_program *program, struct sp_program_loads *loads_out);
 
 #endif /* SP_PROGRAM_H */

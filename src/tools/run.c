@@ -24,6 +24,10 @@
 #define MAX_NAME    40
 #define OPTION_HELP 'h'
 
+/* What getopt_long() returns for a row. Each is another, or an abbreviation that fits two rows
+ * would set the first of them. */
+#define OPTION_ROW 256
+
 /* A row of options.def, before any value is read. */
 struct row {
     const char *name;
@@ -109,41 +113,59 @@ static int help(void)
     return (int)sp_tools_finish("run");
 }
 
-static void set_option(size_t row, const char *value)
+/* Set the variable; false if the value is missing. An empty variable stands for the default,
+ * so it would be taken for one that was never given. */
+static bool set_option(size_t row, const char *value)
 {
     char name[MAX_NAME];
 
+    if (value != NULL && *value == '\0' && rows[row].type != SP_TYPE_TEXT) {
+        option_name(rows[row].name, name);
+        sp_tools_say("run", "nothing stands behind --%s=; try: starpool run --help", name);
+        return false;
+    }
     snprintf(name, sizeof(name), "STARPOOL_%s", rows[row].name);
     setenv(name, value != NULL ? value : implied_value(row), 1);
+    return true;
 }
 
-/* Read our own options. Returns the index of PROGRAM; or -1, and then `*exit_out` is set. */
-static int parse(int argc, char **argv, int *exit_out)
+static bool is_row(int code)
+{
+    return code >= OPTION_ROW && code < OPTION_ROW + SP_N_OPTIONS;
+}
+
+/* Read our own options. Returns the index of PROGRAM; or -1, and then `*exit_out` is set.
+ * `*bare_out` is the row of the option that stands before PROGRAM without the value that it may
+ * have, or -1. */
+static int parse(int argc, char **argv, int *bare_out, int *exit_out)
 {
     char title[] = "starpool run";
     char names[SP_N_OPTIONS][MAX_NAME];
     struct option options[SP_N_OPTIONS + 2] = {{NULL, 0, NULL, 0}};
-    int index;
     int code;
 
+    *bare_out = -1;
     for (size_t i = 0; i < SP_N_OPTIONS; i++) {
         option_name(rows[i].name, names[i]);
         options[i].name = names[i];
         options[i].has_arg = implied_value(i) != NULL ? optional_argument : required_argument;
+        options[i].val = OPTION_ROW + (int)i;
     }
     options[SP_N_OPTIONS] = (struct option){"help", no_argument, NULL, OPTION_HELP};
     argv[0] = title; /* getopt_long() begins its messages with it. */
-    while ((code = getopt_long(argc, argv, "+h", options, &index)) != -1) {
+    while ((code = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
         if (code == OPTION_HELP) {
             *exit_out = help();
             return -1;
         }
-        if (code != 0) {
+        if (!is_row(code) || !set_option((size_t)(code - OPTION_ROW), optarg)) {
             *exit_out = SP_EXIT_USAGE;
             return -1;
         }
-        set_option((size_t)index, optarg);
+        *bare_out = optarg == NULL ? code - OPTION_ROW : -1;
     }
+    if (strcmp(argv[optind - 1], "--") == 0)
+        *bare_out = -1;
     if (optind < argc)
         return optind;
     sp_tools_say("run", "no program given; try: starpool run --help");
@@ -187,6 +209,28 @@ static void warn(const char *name, const struct sp_program *program)
         sp_tools_say(
             "run", "%s is linked statically: starpool serves at most the programs that it runs",
             name);
+    else if (program->kind == SP_ELF_DAMAGED)
+        sp_tools_say("run", "%s is damaged: its program headers cannot be read", name);
+}
+
+/* A value that stands apart from its option was taken for the program: say how to write it. */
+static void hint(const char *value, int bare_row)
+{
+    char name[MAX_NAME];
+
+    if (bare_row < 0)
+        return;
+    option_name(rows[bare_row].name, name);
+    sp_tools_say("run", "if %s is the value of --%s, write --%s=%s", value, name, name, value);
+}
+
+/* Say why there is no plugin. */
+static void tell_missing(void)
+{
+    if (sp_preload_is_built())
+        sp_tools_say("run", "the StarPU plugin is not installed in %s", SP_PKGLIBDIR);
+    else
+        sp_tools_say("run", "there is no plugin: this starpool was built without StarPU");
 }
 
 /* Set LD_PRELOAD, or say why not; SP_EXIT_DONE if the program may start. */
@@ -194,34 +238,34 @@ static enum sp_exit preload(const char *name, const struct sp_program *program)
 {
     static const char contrib[] = "-contrib";
     struct sp_preload plugin;
-    char flavour[64];
+    struct sp_program_loads loads;
+    char *flavour = loads.flavour;
+    char *suffix;
     char *value;
-    bool is_known = sp_program_flavour(program, flavour, sizeof(flavour));
-    char *suffix = is_known ? strstr(flavour, contrib) : NULL;
-    bool is_found = sp_preload_find(is_known ? flavour : NULL, &plugin);
+    bool is_found;
 
+    sp_program_ask(program, &loads);
+    suffix = strstr(flavour, contrib);
+    is_found = sp_preload_find(*flavour != '\0' ? flavour : NULL, &plugin);
     if (!is_found && suffix != NULL) {
         /* The program itself may use CUDA beside a StarPU that does not. */
         *suffix = '\0';
         is_found = sp_preload_find(flavour, &plugin);
     }
-    if (!is_found && is_known && sp_preload_find(NULL, &plugin)) {
+    if (!is_found && *flavour != '\0' && sp_preload_find(NULL, &plugin)) {
         sp_tools_say("run",
                      "%s loads %s, but the plugin here is for %s: starpool serves nothing",
                      name, flavour, plugin.flavour);
         return SP_EXIT_DONE;
     }
     if (!is_found) {
-        sp_tools_say("run",
-                     "the StarPU plugin is not installed in %s: this starpool was built "
-                     "without StarPU",
-                     SP_PKGLIBDIR);
+        tell_missing();
         return SP_EXIT_UNAVAILABLE;
     }
-    value = sp_preload_value(&plugin);
+    value = sp_preload_value(&plugin, loads.asan);
     if (value == NULL) {
-        sp_tools_say("run", "%s cannot be preloaded: its path holds a space or a colon",
-                     plugin.path);
+        sp_tools_say("run", "cannot be preloaded, for a space or a colon in the path: %s%s%s",
+                     loads.asan, *loads.asan != '\0' ? " or " : "", plugin.path);
         return SP_EXIT_UNAVAILABLE;
     }
     setenv("LD_PRELOAD", value, 1);
@@ -234,7 +278,8 @@ int sp_run_main(int argc, char **argv)
     struct sp_program program;
     int exit_status = SP_EXIT_DONE;
     int error;
-    int first = parse(argc, argv, &exit_status);
+    int bare_row;
+    int first = parse(argc, argv, &bare_row, &exit_status);
 
     if (first < 0)
         return exit_status;
@@ -246,8 +291,10 @@ int sp_run_main(int argc, char **argv)
     if (!has_nodes())
         return SP_EXIT_USAGE;
     exit_status = (int)sp_program_find(argv[0], &program);
-    if (exit_status != SP_EXIT_DONE)
+    if (exit_status != SP_EXIT_DONE) {
+        hint(argv[0], bare_row);
         return exit_status;
+    }
     warn(argv[0], &program);
     if (program.kind != SP_ELF_FOREIGN)
         exit_status = (int)preload(argv[0], &program);

@@ -4,6 +4,8 @@
 #include "case.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,6 +162,43 @@ static void hook_overflows(void)
     starpu_shutdown();
 }
 
+/* A strict pool of 16 MiB again, and more sizes than are told apart. */
+static void many_sizes(void)
+{
+    unsigned i;
+
+    start();
+    for (i = 0; i < 16; i++)
+        CHECK(node_malloc(STARPU_MAIN_RAM, 20 * MIB + i) == NULL);
+    for (i = 0; i < 7; i++)
+        CHECK(node_malloc(STARPU_MAIN_RAM, 30 * MIB) == NULL);
+    starpu_shutdown();
+}
+
+/* With STARPOOL_LOCK=1; exit status 77 where the limit does not hold. */
+static void locked(void)
+{
+    struct rlimit limit = {MIB, MIB};
+    void *ptr, *other;
+
+    start();
+    CHECK(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+    /* The limit does not bind root. */
+    CHECK(geteuid() != 0 || seteuid(65534) == 0);
+    ptr = malloc(8 * MIB);
+    if (ptr == NULL || mlock(ptr, 8 * MIB) == 0)
+        exit(77);
+    free(ptr);
+    CHECK(starpu_malloc(&ptr, 8 * MIB) == 0);
+    other = node_malloc(STARPU_MAIN_RAM, 8 * MIB);
+    CHECK(strcmp(pool_of(ptr), "StarPU overflow") == 0);
+    CHECK(strcmp(pool_of(other), "StarPU overflow") == 0);
+    memset(ptr, 1, 8 * MIB);
+    starpu_free(ptr);
+    node_free(STARPU_MAIN_RAM, other, 8 * MIB);
+    starpu_shutdown();
+}
+
 /* With the spill policy the interposer overflows as well. */
 static void interposer_overflows(void)
 {
@@ -229,6 +268,9 @@ static void wrong_frees(void)
     node_free(STARPU_MAIN_RAM, one, MIB);
     node_free(STARPU_MAIN_RAM, one, MIB);
     starpu_free_flags(one, MIB, 0);
+    /* StarPU gives these bytes back to its budget, whatever the hook thinks of the address. */
+    starpu_free_flags(one, MIB, (int)STARPU_MALLOC_COUNT);
+    starpu_free_flags(two + 4096, 3 * MIB, USUAL_FLAGS);
     CHECK(starpu_memory_get_available(STARPU_MAIN_RAM) == all - (starpu_ssize_t)MIB);
     CHECK(two[0] == 5 && two[MIB - 1] == 5);
     node_free(STARPU_MAIN_RAM, two, MIB);
@@ -332,15 +374,36 @@ static void pool_question(void)
     enum starpool_status (*pool_of_node)(unsigned, struct starpool_pool **) =
         (enum starpool_status(*)(unsigned, struct starpool_pool **))starpool(
             "starpool_starpu_pool");
+    void (*destroy)(struct starpool_pool *) =
+        (void (*)(struct starpool_pool *))starpool("starpool_pool_destroy");
     struct starpool_pool *pool = NULL;
+    void *ptr;
 
     CHECK(pool_of_node(0, &pool) == STARPOOL_ENOTINIT);
     start();
     CHECK(pool_of_node(0, NULL) == STARPOOL_EINVAL);
     CHECK(pool_of_node(1000, &pool) == STARPOOL_EDEVICE && pool == NULL);
     CHECK(pool_of_node(STARPU_MAIN_RAM, &pool) == STARPOOL_OK && pool != NULL);
+    destroy(pool);
+    ptr = node_malloc(STARPU_MAIN_RAM, 1000);
+    CHECK(strcmp(pool_of(ptr), "StarPU node 0 (HOST)") == 0);
+    node_free(STARPU_MAIN_RAM, ptr, 1000);
     starpu_shutdown();
     CHECK(pool_of_node(0, &pool) == STARPOOL_ENOTINIT);
+}
+
+/* Asks StarPU for nothing. */
+static void idle(void)
+{
+    start();
+    starpu_shutdown();
+}
+
+/* Ends in another folder than it began in. */
+static void elsewhere(void)
+{
+    CHECK(chdir("/proc") == 0);
+    each_door();
 }
 
 /* Asks nothing of starpool. */
@@ -359,11 +422,15 @@ static void plain(void)
 
 static const struct test_case cases[] = {
     {"plain", plain},
+    {"idle", idle},
+    {"elsewhere", elsewhere},
     {"each_door", each_door},
     {"sizes", sizes},
     {"too_large", too_large},
     {"alignment", alignment},
     {"budget", budget},
+    {"many_sizes", many_sizes},
+    {"locked", locked},
     {"hook_overflows", hook_overflows},
     {"interposer_overflows", interposer_overflows},
     {"late_frees", late_frees},

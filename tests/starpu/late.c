@@ -122,6 +122,9 @@ static void detached(void)
     CHECK(node_block != NULL && !is_served(node_block));
     starpu_free(old_block);
     CHECK(!is_served(old_block));
+    /* And back again. */
+    CHECK(((attach_fn)from_plugin("starpool_starpu_attach"))(NULL) == STARPOOL_OK);
+    check_doors();
     starpu_free(new_block);
     starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)node_block, 0, USUAL_FLAGS);
     starpu_shutdown();
