@@ -260,6 +260,21 @@ static void range_that_is_too_small_does_not_hide_one_of_its_bin_that_fits(void 
     assert_int_equal(start_of(sp_heap_take(heap, 65 * UNIT, UNIT)), BASE);
 }
 
+/* A range that a block went back to has grown, and stays in its bin for a while. */
+static void range_that_has_outgrown_its_bin_is_found(void **state)
+{
+    struct sp_range *front;
+
+    (void)state;
+    sp_heap_add(heap, region, BASE, 66 * UNIT);
+    front = sp_heap_take(heap, 2 * UNIT, UNIT);
+    assert_non_null(front);
+    sp_heap_give(heap, front);
+    assert_true(sp_heap_is_valid(heap));
+    assert_int_equal(sp_heap_largest(heap), 66 * UNIT);
+    assert_int_equal(start_of(sp_heap_take(heap, 66 * UNIT, UNIT)), BASE);
+}
+
 /* Units of 64 and 65 share a bin. So many small ones hide the one that fits from a take that
  * must be quick, and not from one that has time. */
 static void thorough_take_finds_what_a_quick_one_does_not(void **state)
@@ -480,6 +495,7 @@ int main(void)
         cmocka_unit_test_setup(block_just_given_back_is_taken_first, setup),
         cmocka_unit_test_setup(range_that_is_too_small_does_not_hide_one_of_its_bin_that_fits,
                                setup),
+        cmocka_unit_test_setup(range_that_has_outgrown_its_bin_is_found, setup),
         cmocka_unit_test_setup(thorough_take_finds_what_a_quick_one_does_not, setup),
         cmocka_unit_test_setup(steady_cycle_needs_no_new_record, setup),
         cmocka_unit_test_setup(broken_invariants_are_seen, setup),

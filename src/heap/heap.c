@@ -13,6 +13,9 @@
  * could fit, but a bound keeps take() constant. */
 #define MAX_TRIES 32
 
+/* By how many bins a range may have outgrown its own: an eighth of its size. */
+#define MAX_LAG 4
+
 void sp_heap_init(struct sp_heap *heap, size_t unit)
 {
     SP_ASSERT(sp_is_power_of_two(unit));
@@ -65,6 +68,12 @@ static inline void bin_of(size_t units, unsigned *fl_out, unsigned *sl_out)
     *sl_out = (unsigned)(units >> (log - SP_HEAP_SL_BITS)) & (SP_HEAP_SL - 1);
 }
 
+/* The bin with a number, counted over both levels. */
+static inline struct sp_range *const *bin_at(const struct sp_heap *heap, unsigned bin)
+{
+    return &heap->bins[bin / SP_HEAP_SL][bin % SP_HEAP_SL];
+}
+
 static inline void insert(struct sp_heap *heap, struct sp_range *range)
 {
     unsigned fl, sl;
@@ -102,14 +111,15 @@ static inline void withdraw(struct sp_heap *heap, struct sp_range *range)
     }
 }
 
-/* Put a free range whose size has changed into the bin that it belongs in now. Most changes of
- * a large range leave it where it is. */
+/* Put a free range whose size has changed into the bin that it belongs in now. One that has
+ * grown by a few bins stays: every range of a bin is at least as large as the bin says, and a
+ * range that is cut and mended in turn need not move each time. */
 static inline void rebin(struct sp_heap *heap, struct sp_range *range)
 {
     unsigned fl, sl;
 
     bin_of(range->size >> heap->unit_shift, &fl, &sl);
-    if (fl == range->fl && sl == range->sl)
+    if (fl * SP_HEAP_SL + sl - (range->fl * SP_HEAP_SL + range->sl) <= MAX_LAG)
         return;
     withdraw(heap, range);
     insert(heap, range);
@@ -134,6 +144,29 @@ static struct sp_range *first_from(const struct sp_heap *heap, unsigned fl, unsi
     return heap->bins[fl][__builtin_ctz(sl_map)];
 }
 
+/* The first range of a bin that is large enough, among so many as there is time for. */
+static struct sp_range *search(const struct sp_heap *heap, struct sp_range *range, size_t size)
+{
+    for (int i = 0; range != NULL && (i < MAX_TRIES || heap->is_thorough); i++) {
+        if (range->size >= size)
+            return range;
+        range = range->next_in_bin;
+    }
+    return NULL;
+}
+
+/* Ranges of the request's own bin may do, and so may those that have stayed in a bin below. */
+static struct sp_range *search_own(const struct sp_heap *heap, unsigned fl, unsigned sl,
+                                   size_t size)
+{
+    unsigned bin = fl * SP_HEAP_SL + sl;
+    struct sp_range *range = NULL;
+
+    for (unsigned lag = 0; range == NULL && lag <= MAX_LAG && lag <= bin; lag++)
+        range = search(heap, *bin_at(heap, bin - lag), size);
+    return range;
+}
+
 /* A free range of at least `size` bytes, near the smallest there is. */
 static struct sp_range *find(const struct sp_heap *heap, size_t size)
 {
@@ -143,21 +176,16 @@ static struct sp_range *find(const struct sp_heap *heap, size_t size)
     /* Ranges of the request's own bin may be a little too small. The latest one is tried first,
      * as it is the very block if one size is given and taken in turn. */
     bin_of(size >> heap->unit_shift, &fl, &sl);
-    own = fl < SP_HEAP_FL ? heap->bins[fl][sl] : NULL;
+    if (SP_UNLIKELY(fl >= SP_HEAP_FL))
+        return NULL;
+    own = heap->bins[fl][sl];
     if (own != NULL && own->size >= size)
         return own;
     if (sl + 1 < SP_HEAP_SL)
         range = first_from(heap, fl, sl + 1);
     else
         range = first_from(heap, fl + 1, 0);
-    if (range != NULL)
-        return range;
-    for (int i = 0; own != NULL && (i < MAX_TRIES || heap->is_thorough);
-         i++, own = own->next_in_bin) {
-        if (own->size >= size)
-            return own;
-    }
-    return NULL;
+    return range != NULL ? range : search_own(heap, fl, sl, size);
 }
 
 /* ---- neighbours ---------------------------------------------------------------------- */
@@ -357,14 +385,17 @@ void sp_heap_give(struct sp_heap *heap, struct sp_range *range)
 size_t sp_heap_largest(const struct sp_heap *heap)
 {
     size_t largest = 0;
-    unsigned fl, sl;
+    unsigned fl, bin;
 
     if (heap->fl_map == 0)
         return 0;
-    fl = 63U - (unsigned)__builtin_clzll(heap->fl_map);
-    sl = 31U - (unsigned)__builtin_clz(heap->sl_map[fl]);
-    for (const struct sp_range *r = heap->bins[fl][sl]; r != NULL; r = r->next_in_bin)
-        largest = sp_max(largest, r->size);
+    fl = sp_log2(heap->fl_map);
+    bin = fl * SP_HEAP_SL + sp_log2(heap->sl_map[fl]);
+    /* One that has grown may have stayed in a bin below. */
+    for (unsigned lag = 0; lag <= MAX_LAG && lag <= bin; lag++) {
+        for (const struct sp_range *r = *bin_at(heap, bin - lag); r != NULL; r = r->next_in_bin)
+            largest = sp_max(largest, r->size);
+    }
     return largest;
 }
 
@@ -384,7 +415,9 @@ static bool bins_are_valid(const struct sp_heap *heap, size_t *n_free_out)
                 unsigned right_fl, right_sl;
 
                 bin_of(r->size >> heap->unit_shift, &right_fl, &right_sl);
-                if (sp_range_state(r) != SP_RANGE_FREE || right_fl != fl || right_sl != sl)
+                /* A range may have grown by a few bins. */
+                if (sp_range_state(r) != SP_RANGE_FREE ||
+                    right_fl * SP_HEAP_SL + right_sl - (fl * SP_HEAP_SL + sl) > MAX_LAG)
                     return false;
                 n_free++;
             }

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bins of one size class of the first level; sizes in a bin differ by at most 1/32. */
+/* Bins of one size class of the first level; sizes in a bin differ by at most 1/32, but for
+ * those that have grown since and may belong a few bins higher. */
 #define SP_HEAP_SL_BITS 5
 #define SP_HEAP_SL      (1 << SP_HEAP_SL_BITS)
 #define SP_HEAP_FL      40
