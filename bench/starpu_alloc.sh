@@ -93,6 +93,11 @@ run_round()
         unset STARPOOL_REPORT
         keep_reserved
     fi
+    if have_starpool && [ -n "$mimalloc" ]; then
+        # shellcheck disable=SC2086 # several options
+        run starpool+mi bench_limited env $mimalloc_options \
+            LD_PRELOAD="$builddir/.libs/starpool_starpu.so:$mimalloc" "$program" alloc "$@"
+    fi
     run handles bench_limited "$program" handles "$@"
     run floor bench_limited "$program" floor "$@"
 }
@@ -101,7 +106,7 @@ print_table()
 {
     printf '%-12s %-28s %-12s %-22s %s\n' side "us an iteration [q1 q3]" "faults" \
         "x floor [q1 q3]" "peak live MiB"
-    for side in glibc glibc_tuned mimalloc starpool handles floor; do
+    for side in glibc glibc_tuned mimalloc starpool starpool+mi handles floor; do
         [ -s "$scratch/$side.us_per_iteration" ] || continue
         read -r us us_q1 us_q3 <<EOF
 $(bench_quartiles %.1f <"$scratch/$side.us_per_iteration")
@@ -141,6 +146,9 @@ print_goals()
     if [ -n "$mimalloc" ]; then
         goal "starpu_alloc_${1}_over_mimalloc" \
             "$(median_of_ratios "$scratch/starpool.$us" "$scratch/mimalloc.$us")" "<=" 1.1
+        echo "beside it: with mimalloc for StarPU's own structures too" \
+            "$(bench_ratios "$scratch/starpool+mi.$us" "$scratch/mimalloc.$us" %.3f)" \
+            "(median, quartiles)"
     else
         goal_missing "starpu_alloc_${1}_over_mimalloc" "<=" 1.1 "rival missing"
     fi
@@ -165,6 +173,7 @@ glibc_tunables=$glibc_tunables:glibc.malloc.top_pad=67108864:glibc.malloc.arena_
 echo
 echo "Allocation-heavy StarPU program: $n_rounds rounds in turn, $n iterations after $n_warm to"
 echo "warm up. floor: nothing allocated, handles stay; handles: memory stays, handles are made;"
+echo "mimalloc replaces malloc for StarPU's own structures too, as starpool+mi does beside starpool;"
 echo "faults: minor faults an iteration. The first touch of a page costs on this machine:" \
     "$(bench_limited "$program" fault-cost | sed 's/.*fault_ns=//') ns"
 find_mimalloc

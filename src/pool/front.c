@@ -134,7 +134,7 @@ void sp_front_drop(struct sp_front *front)
 /* Make `front` a cache of the pool; it is in no pool's list. */
 static void join(struct sp_front *front, struct starpool_pool *pool)
 {
-    front->n_allocs_at_miss = 0;
+    front->missed_class = SP_NO_CLASS;
     atomic_store_explicit(&front->n_allocs, 0, memory_order_relaxed);
     front->n_moved = 0;
     front->next = atomic_load_explicit(&pool->fronts, memory_order_relaxed);

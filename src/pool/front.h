@@ -53,7 +53,7 @@ struct sp_front {
     _Atomic uint64_t n_allocs; /* served from here; one writer */
     uint64_t n_moved;          /* blocks that left otherwise, less those that came otherwise;
                                   guarded by the pool's lock */
-    uint64_t n_allocs_at_miss; /* n_allocs when the cache last had nothing fitting */
+    unsigned missed_class;     /* of the latest size that was not to be had here */
     struct sp_front *next;     /* in the pool's list */
     struct sp_magazine magazines[SP_N_CLASSES];
 };
@@ -151,7 +151,7 @@ static inline struct sp_cached sp_front_pop(struct sp_front *front, size_t size)
 }
 
 /* Inside the section: keep a block of a class if that has room and the bytes stay within
- * `bound`; a lone block may be as large as there are classes. */
+ * `bound`, which is never above SP_CLASS_MAX_SIZE: larger blocks have no class. */
 static inline bool sp_front_push(struct sp_front *front, unsigned class, struct sp_cached block,
                                  size_t bound)
 {
@@ -159,7 +159,7 @@ static inline bool sp_front_push(struct sp_front *front, unsigned class, struct 
     struct sp_magazine *magazine = &front->magazines[class];
     struct sp_cached *top;
 
-    if (SP_UNLIKELY(total > bound && (total != block.range->size || class == SP_NO_CLASS)))
+    if (SP_UNLIKELY(total > bound))
         return false;
     top = sp_magazine_top(magazine);
     if (SP_UNLIKELY(top == magazine->blocks + SP_MAGAZINE_SIZE))

@@ -5,31 +5,15 @@
 
 #include "src/pool/pool.h"
 
-/* So many allocations in a row from a cache earn it a larger bound: it is worth its memory. */
-#define HITS_TO_RAISE 64
-
-static void note_miss(struct starpool_pool *pool, struct sp_front *front)
-{
-    uint64_t n_allocs = atomic_load_explicit(&front->n_allocs, memory_order_relaxed);
-
-    if (n_allocs - front->n_allocs_at_miss >= HITS_TO_RAISE) {
-        size_t bound = atomic_load_explicit(&pool->front_bound, memory_order_relaxed);
-
-        atomic_store_explicit(&pool->front_bound, sp_min(bound * 2, SP_FRONT_BOUND_HIGH),
-                              memory_order_relaxed);
-    }
-    front->n_allocs_at_miss = n_allocs;
-}
-
 /* Inside the thread's cache: a magazine from the depot may hold what the cache had not. */
 static struct sp_range *take_from_depot(struct starpool_pool *pool, struct sp_front *front,
                                         size_t size)
 {
     struct sp_range *range = NULL;
 
-    note_miss(pool, front);
     if (size > SP_CLASS_MAX_SIZE || !sp_bias_enter(&front->bias))
         return NULL;
+    front->missed_class = sp_size_class(size);
     if (sp_front_pool(front) == pool && sp_front_load(front, &pool->depot, sp_size_class(size)))
         range = sp_front_pop(front, size).range;
     if (range != NULL)
@@ -66,19 +50,38 @@ enum starpool_status sp_pool_take(struct starpool_pool *pool, size_t size, size_
 
 /* ---- giving back --------------------------------------------------------------------- */
 
-/* Inside the thread's cache, with the pool's lock: make room for a block and keep it. */
-static bool keep(struct starpool_pool *pool, struct sp_front *front, struct sp_range *range)
+/* Inside the thread's cache, with the pool's lock: the bytes that it may hold. A block that is
+ * too much and of the class that was asked for in vain shows that more would have served. */
+static size_t bound_for(struct starpool_pool *pool, const struct sp_front *front,
+                        const struct sp_range *range)
 {
     size_t bound = atomic_load_explicit(&pool->front_bound, memory_order_relaxed);
 
+    if (sp_front_cached(front) + range->size <= bound || range->tag != front->missed_class ||
+        bound >= SP_FRONT_BOUND_HIGH)
+        return bound;
+    bound *= 2;
+    atomic_store_explicit(&pool->front_bound, bound, memory_order_relaxed);
+    return bound;
+}
+
+/* Inside the thread's cache, with the pool's lock: make room for a block and keep it. */
+static bool keep(struct starpool_pool *pool, struct sp_front *front, struct sp_range *range)
+{
+    struct sp_cached block = {range->start, range};
+    size_t bound;
+
     if (range->tag == SP_NO_CLASS)
         return false;
+    bound = bound_for(pool, front, range);
+    if (sp_front_push(front, range->tag, block, bound))
+        return true;
     /* A full class hands its oldest half on; a cache over its bound starts anew, since what
      * fills it is not what is asked for. */
     if (sp_front_cached(front) + range->size > bound ||
         !sp_front_unload(front, &pool->depot, range->tag))
         sp_front_empty(front, &pool->store);
-    return sp_front_push(front, range->tag, (struct sp_cached){range->start, range}, bound);
+    return sp_front_push(front, range->tag, block, bound);
 }
 
 void sp_pool_give(struct starpool_pool *pool, struct sp_range *range)
