@@ -31,7 +31,7 @@ cholesky_tests = \
 if HAVE_CMOCKA
 check_LTLIBRARIES = %D%/libsupport.la
 %C%_libsupport_la_SOURCES = \
-	%D%/script.h %D%/script.c \
+	%D%/script.h %D%/script.c %D%/fixture.h %D%/fixture.c \
 	%D%/support.h %D%/support.c
 
 # For every test that names nothing else: the objects themselves, hidden symbols and all.

@@ -11,30 +11,9 @@
 
 #include "src/pool/pool.h"
 #include "src/util/poison.h"
-#include "tests/script.h"
+#include "tests/fixture.h"
 
 extern int __asan_address_is_poisoned(const volatile void *address) __attribute__((weak));
-
-static struct {
-    struct sp_script script;
-    struct starpool_pool *pool;
-} fixture;
-
-static int setup(void **state)
-{
-    (void)state;
-    sp_script_init(&fixture.script);
-    fixture.pool = sp_script_pool(&fixture.script, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    starpool_pool_destroy(fixture.pool);
-    sp_script_fini(&fixture.script);
-    return 0;
-}
 
 static void skip_without_asan(void)
 {
@@ -42,19 +21,6 @@ static void skip_without_asan(void)
         return;
     print_message("# not built with -fsanitize=address\n");
     skip();
-}
-
-static char *alloc(size_t size)
-{
-    void *ptr = NULL;
-
-    assert_ok(starpool_alloc(fixture.pool, size, STARPOOL_STREAM_HOST, &ptr));
-    return ptr;
-}
-
-static void give(void *ptr)
-{
-    assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
 }
 
 /* How many of so many bytes must not be touched. */
@@ -76,14 +42,14 @@ static void live_bytes_may_be_touched_and_all_others_not(void **state)
     (void)state;
     skip_without_asan();
     assert_true(sp_poison_is_on);
-    small = alloc(1000);
-    large = alloc(64 * SP_KIB);
+    small = sp_fixture_alloc(1000);
+    large = sp_fixture_alloc(64 * SP_KIB);
     assert_int_equal(n_poisoned(small, 1000), 0);
     assert_int_equal(n_poisoned(large, 64 * SP_KIB), 0);
     assert_int_equal(n_poisoned(arena, SP_MIB), SP_MIB - live);
     memset(small, 1, 1000);
-    give(small);
-    give(large);
+    sp_fixture_give(small);
+    sp_fixture_give(large);
     assert_int_equal(n_poisoned(arena, SP_MIB), SP_MIB);
 }
 
@@ -94,16 +60,16 @@ static void freed_block_is_forbidden_in_cache_and_heap_until_it_is_live_again(vo
     (void)state;
     skip_without_asan();
     for (size_t i = 0; i < SP_ARRAY_SIZE(sizes); i++) {
-        char *keeper = alloc(1), *ptr = alloc(sizes[i]);
+        char *keeper = sp_fixture_alloc(1), *ptr = sp_fixture_alloc(sizes[i]);
 
-        give(ptr); /* to the cache */
+        sp_fixture_give(ptr); /* to the cache */
         assert_int_equal(n_poisoned(ptr, sizes[i]), sizes[i]);
-        assert_ptr_equal(alloc(sizes[i]), ptr);
+        assert_ptr_equal(sp_fixture_alloc(sizes[i]), ptr);
         assert_int_equal(n_poisoned(ptr, sizes[i]), 0);
-        give(ptr);
+        sp_fixture_give(ptr);
         assert_ok(starpool_pool_trim(fixture.pool, 0)); /* to the heap */
         assert_int_equal(n_poisoned(ptr, sizes[i]), sizes[i]);
-        give(keeper);
+        sp_fixture_give(keeper);
     }
 }
 
@@ -113,7 +79,7 @@ static void memory_that_went_back_is_nobodys_and_may_be_touched(void **state)
 
     (void)state;
     skip_without_asan();
-    give(alloc(1000));
+    sp_fixture_give(sp_fixture_alloc(1000));
     assert_ok(starpool_pool_trim(fixture.pool, 0));
     assert_int_equal(sp_script_bytes(&fixture.script), 0);
     assert_int_equal(n_poisoned(arena, SP_MIB), 0);
@@ -140,19 +106,19 @@ static void program_that_touches_a_freed_block_is_stopped_with_a_report(void **s
 
     (void)state;
     skip_without_asan();
-    ptr = alloc(1000);
+    ptr = sp_fixture_alloc(1000);
     memset(ptr, 0x55, 1000);
     text = report_of_reading(ptr + 10, &status);
     assert_string_equal(text, "");
     assert_int_equal(status, 0);
-    give(ptr);
+    sp_fixture_give(ptr);
     text = report_of_reading(ptr + 10, &status);
     assert_int_equal(sp_script_n_times(text, "ERROR: AddressSanitizer: use-after-poison"), 1);
     assert_int_equal(sp_script_n_times(text, "READ of size 1"), 1);
     assert_int_not_equal(status, 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, sp_fixture_setup, sp_fixture_teardown)
 
 int main(void)
 {

@@ -12,52 +12,9 @@
 
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
-#include "tests/script.h"
+#include "tests/fixture.h"
 
 static const struct starpool_location host = {STARPOOL_HOST, 0};
-
-static struct {
-    struct sp_script script;
-    struct starpool_pool *pool; /* NULL when the test has destroyed it */
-} fixture;
-
-static int setup(void **state)
-{
-    (void)state;
-    sp_script_init(&fixture.script);
-    fixture.pool = sp_script_pool(&fixture.script, 0);
-    sp_script_clear();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    starpool_pool_destroy(fixture.pool);
-    sp_script_fini(&fixture.script);
-    return 0;
-}
-
-static void *alloc(size_t size)
-{
-    void *ptr = NULL;
-
-    assert_ok(starpool_alloc(fixture.pool, size, STARPOOL_STREAM_HOST, &ptr));
-    return ptr;
-}
-
-static void give(void *ptr)
-{
-    assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
-}
-
-static struct starpool_stats stats_of(struct starpool_pool *pool)
-{
-    struct starpool_stats stats = {.struct_size = sizeof(stats)};
-
-    assert_ok(starpool_pool_stats(pool, &stats));
-    return stats;
-}
 
 /* ---- arguments ----------------------------------------------------------------------- */
 
@@ -89,17 +46,17 @@ static void size_that_wraps_when_rounded_is_refused(void **state)
     assert_status(STARPOOL_ENOMEM, sp_alloc_aligned(fixture.pool, SIZE_MAX, 2 * SP_MIB, &ptr));
     assert_status(STARPOOL_ENOMEM, sp_alloc_aligned(fixture.pool, SIZE_MAX, 4096, &ptr));
     assert_ptr_equal(ptr, &fixture);
-    assert_int_equal(stats_of(fixture.pool).used_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(fixture.pool).used_bytes, 0);
 }
 
 static void free_on_another_stream_is_refused_and_the_block_stays(void **state)
 {
-    void *ptr = alloc(1);
+    void *ptr = sp_fixture_alloc(1);
 
     (void)state;
     assert_status(STARPOOL_EINVAL, starpool_free(ptr, NULL));
-    assert_int_equal(stats_of(fixture.pool).n_live, 1);
-    give(ptr);
+    assert_int_equal(sp_fixture_stats_of(fixture.pool).n_live, 1);
+    sp_fixture_give(ptr);
 }
 
 static void blocks_begin_where_they_are_promised_to(void **state)
@@ -109,12 +66,12 @@ static void blocks_begin_where_they_are_promised_to(void **state)
 
     (void)state;
     for (size_t size = 1; size < SP_MIB; size = size * 3 / 2 + 1) {
-        blocks[n] = alloc(size);
+        blocks[n] = sp_fixture_alloc(size);
         assert_int_equal((uintptr_t)blocks[n] % (size < 32 * SP_KIB ? 256 : 4096), 0);
         memset(blocks[n++], 0x5a, size);
     }
     while (n > 0)
-        give(blocks[--n]);
+        sp_fixture_give(blocks[--n]);
 }
 
 static void aligned_blocks_begin_at_their_multiple(void **state)
@@ -129,7 +86,7 @@ static void aligned_blocks_begin_at_their_multiple(void **state)
             assert_ok(sp_alloc_aligned(fixture.pool, sizes[i], align, &ptr));
             assert_int_equal((uintptr_t)ptr % align, 0);
             memset(ptr, 0x5a, sizes[i]);
-            give(ptr);
+            sp_fixture_give(ptr);
         }
     }
 }
@@ -272,8 +229,8 @@ static void initial_memory_is_reserved_at_once(void **state)
     sp_script_init(&script);
     assert_ok(sp_pool_create_on(&config, &script.backing, &pool));
     assert_int_equal(sp_script_bytes(&script), 3 * SP_MIB + SP_PAGE);
-    assert_int_equal(stats_of(pool).reserved_bytes, 3 * SP_MIB + SP_PAGE);
-    assert_int_equal(stats_of(pool).used_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(pool).reserved_bytes, 3 * SP_MIB + SP_PAGE);
+    assert_int_equal(sp_fixture_stats_of(pool).used_bytes, 0);
     starpool_pool_destroy(pool);
     sp_script_fini(&script);
 }
@@ -307,7 +264,7 @@ static void block_is_described_from_any_address_in_it(void **state)
     (void)state;
     for (size_t i = 0; i < SP_ARRAY_SIZE(sizes); i++) {
         struct starpool_block_info info = {.struct_size = sizeof(info)};
-        char *base = alloc(sizes[i]);
+        char *base = sp_fixture_alloc(sizes[i]);
         const size_t offsets[] = {0, 1, sizes[i] / 2, sizes[i] - 1};
 
         for (size_t j = 0; j < SP_ARRAY_SIZE(offsets); j++) {
@@ -316,14 +273,14 @@ static void block_is_described_from_any_address_in_it(void **state)
             assert_ptr_equal(info.base, base);
             assert_int_equal(info.size, sp_store_round(sizes[i]));
         }
-        give(base);
+        sp_fixture_give(base);
     }
 }
 
 static void address_outside_of_live_blocks_is_not_described(void **state)
 {
     struct starpool_block_info info = {.struct_size = sizeof(info), .size = 99};
-    char *base = alloc(300), *large = alloc(64 * SP_KIB);
+    char *base = sp_fixture_alloc(300), *large = sp_fixture_alloc(64 * SP_KIB);
 
     (void)state;
     assert_status(STARPOOL_EINVAL, starpool_block_info(base + 512, &info));
@@ -335,16 +292,16 @@ static void address_outside_of_live_blocks_is_not_described(void **state)
     info.struct_size--;
     assert_status(STARPOOL_EINVAL, starpool_block_info(base, &info));
     info.struct_size++;
-    give(base);
+    sp_fixture_give(base);
     assert_status(STARPOOL_EINVAL, starpool_block_info(base, &info));
     assert_int_equal(info.size, 99);
-    give(large);
+    sp_fixture_give(large);
 }
 
 static void pool_of_a_live_block_is_known_by_its_first_address(void **state)
 {
     struct starpool_pool *pool = NULL;
-    char *base = alloc(300);
+    char *base = sp_fixture_alloc(300);
 
     (void)state;
     assert_ok(starpool_pool_of(base, &pool));
@@ -354,7 +311,7 @@ static void pool_of_a_live_block_is_known_by_its_first_address(void **state)
     assert_status(STARPOOL_EINVAL, starpool_pool_of(base + 256, &pool));
     assert_status(STARPOOL_EINVAL, starpool_pool_of(NULL, &pool));
     assert_status(STARPOOL_EINVAL, starpool_pool_of(base, NULL));
-    give(base);
+    sp_fixture_give(base);
     assert_status(STARPOOL_EINVAL, starpool_pool_of(base, &pool));
     assert_null(pool);
 }
@@ -364,20 +321,20 @@ static void pool_of_a_live_block_is_known_by_its_first_address(void **state)
 static void destroyed_pool_lives_on_until_its_last_block_is_freed(void **state)
 {
     struct starpool_pool *pool = fixture.pool;
-    char *a = alloc(1000), *b = alloc(100 * SP_KIB);
+    char *a = sp_fixture_alloc(1000), *b = sp_fixture_alloc(100 * SP_KIB);
     void *ptr = &fixture;
 
     (void)state;
-    give(alloc(1000));
+    sp_fixture_give(sp_fixture_alloc(1000));
     fixture.pool = NULL;
     starpool_pool_destroy(pool);
     memset(a, 1, 1000);
     memset(b, 1, 100 * SP_KIB);
     assert_status(STARPOOL_EINVAL, starpool_alloc(pool, 1, STARPOOL_STREAM_HOST, &ptr));
     assert_ptr_equal(ptr, &fixture);
-    give(b);
+    sp_fixture_give(b);
     assert_int_equal(sp_script_bytes(&fixture.script), SP_MIB);
-    give(a);
+    sp_fixture_give(a);
     assert_int_equal(sp_script_bytes(&fixture.script), 0);
     assert_int_equal(sp_script_entry(sp_script_n_entries() - 1)->call, SP_SCRIPT_DESTROY);
     assert_false(sp_addrmap_is_ours((uintptr_t)a));
@@ -388,7 +345,7 @@ static void pool_without_live_blocks_is_gone_when_destroy_returns(void **state)
     struct starpool_pool *pool = fixture.pool;
 
     (void)state;
-    give(alloc(1000));
+    sp_fixture_give(sp_fixture_alloc(1000));
     fixture.pool = NULL;
     starpool_pool_destroy(pool);
     assert_int_equal(sp_script_n_entries(), 4);
@@ -431,7 +388,7 @@ static void default_pool_is_current_until_another_is_set(void **state)
     assert_ok(starpool_alloc_current(1, STARPOOL_STREAM_HOST, &ptr));
     assert_ok(starpool_pool_of(ptr, &same));
     assert_ptr_equal(same, fixture.pool);
-    give(ptr);
+    sp_fixture_give(ptr);
     assert_ok(starpool_pool_set_current(host, STARPOOL_PINNED, pool));
     assert_ptr_equal(current(), pool);
 }
@@ -454,14 +411,14 @@ static void pool_is_current_of_its_own_location_only(void **state)
 static void destroying_the_current_pool_makes_the_default_one_current(void **state)
 {
     struct starpool_pool *pool = fixture.pool;
-    char *live = alloc(1);
+    char *live = sp_fixture_alloc(1);
 
     (void)state;
     assert_ok(starpool_pool_set_current(host, STARPOOL_PINNED, pool));
     fixture.pool = NULL;
     starpool_pool_destroy(pool);
     assert_ptr_equal(current(), default_pool());
-    give(live);
+    sp_fixture_give(live);
     assert_ptr_equal(current(), default_pool());
 }
 
@@ -476,10 +433,10 @@ static void default_pool_cannot_be_destroyed(void **state)
     text = sp_script_stderr_end();
     assert_int_equal(sp_script_n_times(text, "cannot be destroyed"), 1);
     assert_ptr_equal(default_pool(), pool);
-    assert_int_equal(stats_of(pool).n_live, 0);
+    assert_int_equal(sp_fixture_stats_of(pool).n_live, 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, sp_fixture_setup, sp_fixture_teardown)
 
 int main(void)
 {

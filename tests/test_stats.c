@@ -5,50 +5,7 @@
 #include "tests/support.h"
 
 #include "src/pool/pool.h"
-#include "tests/script.h"
-
-static struct {
-    struct sp_script script;
-    struct starpool_pool *pool;
-} fixture;
-
-static int setup(void **state)
-{
-    (void)state;
-    sp_script_init(&fixture.script);
-    fixture.pool = sp_script_pool(&fixture.script, 0);
-    sp_script_clear();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    starpool_pool_destroy(fixture.pool);
-    sp_script_fini(&fixture.script);
-    return 0;
-}
-
-static void *alloc(size_t size)
-{
-    void *ptr = NULL;
-
-    assert_ok(starpool_alloc(fixture.pool, size, STARPOOL_STREAM_HOST, &ptr));
-    return ptr;
-}
-
-static void give(void *ptr)
-{
-    assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
-}
-
-static struct starpool_stats stats_of(struct starpool_pool *pool)
-{
-    struct starpool_stats stats = {.struct_size = sizeof(stats)};
-
-    assert_ok(starpool_pool_stats(pool, &stats));
-    return stats;
-}
+#include "tests/fixture.h"
 
 static uint64_t attribute(enum starpool_pool_attribute which)
 {
@@ -60,8 +17,9 @@ static uint64_t attribute(enum starpool_pool_attribute which)
 
 static void used_and_reserved_are_exact_when_nothing_moves(void **state)
 {
-    void *a = alloc(1), *b = alloc(300), *c = alloc(100 * SP_KIB);
-    struct starpool_stats stats = stats_of(fixture.pool);
+    void *a = sp_fixture_alloc(1), *b = sp_fixture_alloc(300),
+         *c = sp_fixture_alloc(100 * SP_KIB);
+    struct starpool_stats stats = sp_fixture_stats_of(fixture.pool);
 
     (void)state;
     assert_int_equal(stats.used_bytes, 256 + 512 + 100 * SP_KIB);
@@ -72,17 +30,17 @@ static void used_and_reserved_are_exact_when_nothing_moves(void **state)
     assert_int_equal(stats.cached_bytes, 0);
     assert_int_equal(attribute(STARPOOL_ATTR_USED_CURRENT), stats.used_bytes);
     assert_int_equal(attribute(STARPOOL_ATTR_RESERVED_CURRENT), SP_MIB);
-    give(b);
-    stats = stats_of(fixture.pool);
+    sp_fixture_give(b);
+    stats = sp_fixture_stats_of(fixture.pool);
     assert_int_equal(stats.used_bytes, 256 + 100 * SP_KIB);
     assert_int_equal(stats.cached_bytes, 512);
     assert_int_equal(stats.n_live, 2);
     assert_int_equal(stats.n_frees, 1);
-    give(a);
-    give(c);
+    sp_fixture_give(a);
+    sp_fixture_give(c);
     assert_int_equal(attribute(STARPOOL_ATTR_USED_CURRENT), 0);
     assert_ok(starpool_pool_trim(fixture.pool, 0));
-    stats = stats_of(fixture.pool);
+    stats = sp_fixture_stats_of(fixture.pool);
     assert_int_equal(stats.reserved_bytes, 0);
     assert_int_equal(stats.reserved_high_bytes, SP_MIB);
     assert_int_equal(stats.cached_bytes, 0);
@@ -92,19 +50,19 @@ static void used_and_reserved_are_exact_when_nothing_moves(void **state)
 
 static void largest_hole_is_what_one_block_could_have(void **state)
 {
-    void *a = alloc(256 * SP_KIB);
+    void *a = sp_fixture_alloc(256 * SP_KIB);
 
     (void)state;
-    assert_int_equal(stats_of(fixture.pool).largest_hole_bytes, 768 * SP_KIB);
-    give(a);
+    assert_int_equal(sp_fixture_stats_of(fixture.pool).largest_hole_bytes, 768 * SP_KIB);
+    sp_fixture_give(a);
 }
 
 /* A block in a cache still counts for the mark: it may be high by what the caches hold. */
 static void high_water_mark_of_used_counts_what_lies_in_caches(void **state)
 {
     (void)state;
-    give(alloc(512 * SP_KIB));
-    give(alloc(256 * SP_KIB));
+    sp_fixture_give(sp_fixture_alloc(512 * SP_KIB));
+    sp_fixture_give(sp_fixture_alloc(256 * SP_KIB));
     assert_int_equal(attribute(STARPOOL_ATTR_USED_HIGH), 768 * SP_KIB);
     assert_int_equal(attribute(STARPOOL_ATTR_USED_CURRENT), 0);
 }
@@ -123,20 +81,20 @@ static void high_water_mark_of_used_is_exact_on_demand(void **state)
     assert_ok(sp_pool_create_on(&config, &script.backing, &pool));
     for (size_t size = 512 * SP_KIB; size >= 256; size /= 2) {
         assert_ok(starpool_alloc(pool, size, STARPOOL_STREAM_HOST, &ptr));
-        give(ptr);
-        assert_int_equal(stats_of(pool).cached_bytes, 0);
+        sp_fixture_give(ptr);
+        assert_int_equal(sp_fixture_stats_of(pool).cached_bytes, 0);
     }
-    assert_int_equal(stats_of(pool).used_high_bytes, 512 * SP_KIB);
+    assert_int_equal(sp_fixture_stats_of(pool).used_high_bytes, 512 * SP_KIB);
     starpool_pool_destroy(pool);
     sp_script_fini(&script);
 }
 
 static void high_water_marks_start_again_from_now(void **state)
 {
-    void *a = alloc(256 * SP_KIB), *b = alloc(2 * SP_MIB);
+    void *a = sp_fixture_alloc(256 * SP_KIB), *b = sp_fixture_alloc(2 * SP_MIB);
 
     (void)state;
-    give(b);
+    sp_fixture_give(b);
     assert_ok(starpool_pool_trim(fixture.pool, 0));
     assert_int_equal(attribute(STARPOOL_ATTR_USED_HIGH), 2 * SP_MIB + 256 * SP_KIB);
     assert_ok(starpool_pool_reset_peaks(fixture.pool));
@@ -144,7 +102,7 @@ static void high_water_marks_start_again_from_now(void **state)
     assert_int_equal(attribute(STARPOOL_ATTR_RESERVED_HIGH),
                      attribute(STARPOOL_ATTR_RESERVED_CURRENT));
     assert_status(STARPOOL_EINVAL, starpool_pool_reset_peaks(NULL));
-    give(a);
+    sp_fixture_give(a);
 }
 
 static void attributes_that_are_facts_cannot_be_set(void **state)
@@ -167,7 +125,7 @@ static void attributes_that_are_facts_cannot_be_set(void **state)
     assert_int_equal(value, 7);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, sp_fixture_setup, sp_fixture_teardown)
 
 int main(void)
 {

@@ -15,54 +15,12 @@
 
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
-#include "tests/script.h"
-
-static struct {
-    struct sp_script script;
-    struct starpool_pool *pool;
-} fixture;
-
-static int setup(void **state)
-{
-    (void)state;
-    sp_script_init(&fixture.script);
-    fixture.pool = sp_script_pool(&fixture.script, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    starpool_pool_destroy(fixture.pool);
-    sp_script_fini(&fixture.script);
-    return 0;
-}
-
-static void *alloc(size_t size)
-{
-    void *ptr = NULL;
-
-    assert_ok(starpool_alloc(fixture.pool, size, STARPOOL_STREAM_HOST, &ptr));
-    return ptr;
-}
-
-static void give(void *ptr)
-{
-    assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
-}
-
-static struct starpool_stats stats(void)
-{
-    struct starpool_stats stats = {.struct_size = sizeof(stats)};
-
-    assert_ok(starpool_pool_stats(fixture.pool, &stats));
-    return stats;
-}
+#include "tests/fixture.h"
 
 /* A free that is refused, said once, with these words, and counted `n_counted` times. */
 static void assert_wrong(void *ptr, unsigned n_counted, const char *words)
 {
-    struct starpool_stats before = stats(), after;
+    struct starpool_stats before = sp_fixture_stats_of(fixture.pool), after;
     enum starpool_status status;
     const char *text;
 
@@ -73,7 +31,7 @@ static void assert_wrong(void *ptr, unsigned n_counted, const char *words)
     assert_int_equal(sp_script_n_times(text, "\n"), words == NULL ? 0 : 1);
     if (words != NULL)
         assert_int_equal(sp_script_n_times(text, words), 1);
-    after = stats();
+    after = sp_fixture_stats_of(fixture.pool);
     assert_int_equal(after.n_wrong_frees, before.n_wrong_frees + n_counted);
     before.n_wrong_frees = after.n_wrong_frees = 0;
     assert_memory_equal(&before, &after, sizeof(before));
@@ -81,59 +39,60 @@ static void assert_wrong(void *ptr, unsigned n_counted, const char *words)
 
 static void block_in_a_cache_is_not_freed_again(void **state)
 {
-    void *a = alloc(1000), *b, *c;
+    void *a = sp_fixture_alloc(1000), *b, *c;
 
     (void)state;
-    give(a);
-    assert_int_equal(stats().cached_bytes, 1024);
+    sp_fixture_give(a);
+    assert_int_equal(sp_fixture_stats_of(fixture.pool).cached_bytes, 1024);
     assert_wrong(a, 1, "freed before: the block of 1024 bytes lies in a cache of HOST pool");
     /* It stands in the cache once: the next two blocks are two. */
-    b = alloc(1000);
-    c = alloc(1000);
+    b = sp_fixture_alloc(1000);
+    c = sp_fixture_alloc(1000);
     assert_ptr_equal(b, a);
     assert_ptr_not_equal(c, a);
-    give(b);
-    give(c);
+    sp_fixture_give(b);
+    sp_fixture_give(c);
 }
 
 static void block_back_in_the_heap_is_not_freed_again(void **state)
 {
-    void *keeper = alloc(SP_SMALL_UNIT), *small = alloc(1000), *large = alloc(64 * SP_KIB);
+    void *keeper = sp_fixture_alloc(SP_SMALL_UNIT), *small = sp_fixture_alloc(1000),
+         *large = sp_fixture_alloc(64 * SP_KIB);
 
     (void)state;
-    give(small);
-    give(large);
+    sp_fixture_give(small);
+    sp_fixture_give(large);
     assert_ok(starpool_pool_trim(fixture.pool, 0));
     assert_wrong(small, 1, "freed before, or never allocated: no block of HOST pool");
     assert_wrong(large, 1, "freed before, or never allocated: no block of HOST pool");
-    give(keeper);
+    sp_fixture_give(keeper);
 }
 
 static void address_inside_a_block_is_not_freed(void **state)
 {
-    char *small = alloc(1000), *large = alloc(64 * SP_KIB);
+    char *small = sp_fixture_alloc(1000), *large = sp_fixture_alloc(64 * SP_KIB);
 
     (void)state;
     assert_wrong(small + 1, 1, ": 1 bytes inside the live block of 1024 bytes");
     assert_wrong(small + 512, 1, ": 512 bytes inside the live block of 1024 bytes");
     assert_wrong(large + 4096, 1, ": 4096 bytes inside the live block of 65536 bytes");
-    give(large);
+    sp_fixture_give(large);
     assert_wrong(large + 16, 1, ": 16 bytes inside the freed block of 65536 bytes");
-    give(small);
+    sp_fixture_give(small);
 }
 
 static void memory_that_was_never_a_block_is_not_freed(void **state)
 {
-    char *base = alloc(64 * SP_KIB);
+    char *base = sp_fixture_alloc(64 * SP_KIB);
 
     (void)state;
     assert_wrong(base + 512 * SP_KIB, 1, "never allocated");
-    give(base);
+    sp_fixture_give(base);
 }
 
 static void address_of_no_pool_is_not_freed(void **state)
 {
-    char *gone = alloc(64 * SP_KIB);
+    char *gone = sp_fixture_alloc(64 * SP_KIB);
     int local = 0;
     void *heap = malloc(64);
 
@@ -141,7 +100,7 @@ static void address_of_no_pool_is_not_freed(void **state)
     assert_wrong(&local, 0, "not the address of a block of any pool");
     assert_wrong(heap, 0, "not the address of a block of any pool");
     free(heap);
-    give(gone);
+    sp_fixture_give(gone);
     assert_ok(starpool_pool_trim(fixture.pool, 0));
     assert_wrong(gone, 0, "not the address of a block of any pool");
 }
@@ -154,7 +113,7 @@ static void null_is_refused_without_a_word(void **state)
 
 static void free_if_ours_says_whose_it_is(void **state)
 {
-    char *ptr = alloc(1000);
+    char *ptr = sp_fixture_alloc(1000);
     int local = 0;
     enum sp_free_result results[5];
     const char *text;
@@ -173,27 +132,27 @@ static void free_if_ours_says_whose_it_is(void **state)
     assert_int_equal(results[3], SP_FREED);
     assert_int_equal(results[4], SP_FREE_WRONG);
     assert_int_equal(sp_script_n_times(text, "\n"), 2); /* foreign ones are not said */
-    assert_int_equal(stats().n_wrong_frees, 2);
-    assert_int_equal(stats().n_live, 0);
+    assert_int_equal(sp_fixture_stats_of(fixture.pool).n_wrong_frees, 2);
+    assert_int_equal(sp_fixture_stats_of(fixture.pool).n_live, 0);
 }
 
 /* Last, as no message comes after it. */
 static void loop_of_wrong_frees_is_counted_and_falls_silent(void **state)
 {
     enum starpool_status status = STARPOOL_EINVAL;
-    void *ptr = alloc(1000);
+    void *ptr = sp_fixture_alloc(1000);
     const char *text;
 
     (void)state;
-    give(ptr);
+    sp_fixture_give(ptr);
     sp_script_stderr_begin();
     for (int i = 0; i < 100 && status == STARPOOL_EINVAL; i++)
         status = starpool_free(ptr, STARPOOL_STREAM_HOST);
     text = sp_script_stderr_end();
     assert_status(STARPOOL_EINVAL, status);
     assert_in_range(sp_script_n_times(text, "\n"), 1, 20);
-    assert_int_equal(stats().n_wrong_frees, 100);
-    assert_int_equal(stats().cached_bytes, 1024);
+    assert_int_equal(sp_fixture_stats_of(fixture.pool).n_wrong_frees, 100);
+    assert_int_equal(sp_fixture_stats_of(fixture.pool).cached_bytes, 1024);
 }
 
 /* ---- two frees at one moment --------------------------------------------------------- */
@@ -234,7 +193,7 @@ static int race_main(void)
     pthread_t thread;
     void *ptr;
 
-    setup(NULL);
+    sp_fixture_setup(NULL);
     pthread_create(&thread, NULL, free_in_step, &race.n_freed[0]);
     for (unsigned i = 1; i <= N_RACES; i++) {
         if (starpool_alloc(fixture.pool, 1000, STARPOOL_STREAM_HOST, &ptr) != STARPOOL_OK)
@@ -270,7 +229,7 @@ static void two_frees_at_one_moment_are_told_apart_with_checks(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, sp_fixture_setup, sp_fixture_teardown)
 
 int main(int argc, char **argv)
 {
