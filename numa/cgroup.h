@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "numa/room.h"
+#include "numa/reserve.h"
 
 /*
  * The least, over the process's memory control group and each ancestor that can be seen, of

@@ -32,11 +32,6 @@
 /* CAP_IPC_LOCK of linux/capability.h: the limit of locked memory does not hold. */
 #define CAPABILITY_IPC_LOCK 14
 
-size_t sp_reserve_of(const struct sp_reserve *reserve, size_t total)
-{
-    return reserve->part == 0 ? reserve->bytes : sp_min(reserve->bytes, total / reserve->part);
-}
-
 /* What a node has, in bytes. */
 struct node_memory {
     size_t total, free, file, unclean, slab;

@@ -9,6 +9,8 @@
 
 #include <starpool/base.h>
 
+#include "numa/reserve.h"
+
 /* What can run out. */
 enum sp_room_cause {
     SP_ROOM_NODE,    /* free memory, clean page cache and reclaimable slab of the nodes */
@@ -30,15 +32,6 @@ struct sp_room {
 struct sp_room_sources {
     size_t bytes[SP_ROOM_N_CAUSES];
 };
-
-/* What is left alone on each node and in each control group. */
-struct sp_reserve {
-    size_t bytes;
-    size_t part; /* at most this part (16: a sixteenth) of the memory or limit; 0: no matter */
-};
-
-/* What is left alone of `total` bytes. */
-size_t sp_reserve_of(const struct sp_reserve *reserve, size_t total);
 
 /* What is asked. */
 struct sp_room_question {
