@@ -21,6 +21,8 @@ case ${SP_SANITIZER_NAME:-no} in
 esac
 preload=${runtime:+$runtime:}$plugin
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0:allocator_may_return_null=1
+# With HWLOC_COMPONENTS (of tests/tap.sh, against a leak) hwloc does not look at HWLOC_SYNTHETIC.
+[ "${SP_SANITIZER_NAME:-no}" = no ] || unset HWLOC_COMPONENTS
 STARPU_SILENT=1 STARPU_NOPENCL=0
 : "${STARPU_NCPU:=2}" "${STARPU_HOME:=$scratch}"
 # StarPU's spinlocks are inlined into libstarpu, where the thread sanitizer does not see them: what
