@@ -157,7 +157,6 @@ static void merge(struct record *into, const struct record *from)
     int room = MAX_SAMPLES - into->n;
     int n = from->n < room ? from->n : room;
 
-    /* The analyzer does not see that other threads have filled the records. */
     if (n <= 0)
         return;
     memcpy(&into->block_ns[into->n], from->block_ns, (size_t)n * sizeof(from->block_ns[0]));
@@ -219,7 +218,7 @@ static struct record *make_records(void)
 
 static void run_size(struct stage *stage)
 {
-    struct thread threads[MAX_THREADS];
+    struct thread threads[MAX_THREADS] = {0};
     pthread_t ids[MAX_THREADS];
 
     pthread_barrier_init(&stage->turn, NULL, stage->n_threads);

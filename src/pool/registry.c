@@ -265,6 +265,7 @@ static enum starpool_status get(struct starpool_location location, enum starpool
             return status;
         pool = find(location, memory, wants_current);
     }
+    SP_ASSERT(pool != NULL); /* A default pool stays. */
     *pool_out = pool;
     return STARPOOL_OK;
 }
