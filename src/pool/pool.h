@@ -21,7 +21,7 @@
 /* What the caches of a pool may hold each: at first, at most, and when reserved memory is
  * short. What they hold is out of reach for merging, so that it is raised only where it would
  * serve. */
-#define SP_FRONT_BOUND_FIRST (4 * SP_MIB)
+#define SP_FRONT_BOUND_FIRST SP_CLASS_MAX_SIZE
 #define SP_FRONT_BOUND_HIGH  SP_CLASS_MAX_SIZE
 #define SP_FRONT_BOUND_LOW   (256 * SP_KIB)
 
