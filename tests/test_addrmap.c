@@ -139,8 +139,8 @@ static void small_blocks_of_a_span_are_found_by_unit(void **state)
     assert_ok(sp_addrmap_cover(BASE, SP_SPAN_SIZE + SP_PAGE));
     span.base = BASE;
     sp_addrmap_set_span(BASE, &span);
-    span.ranges[0] = first;
-    span.ranges[SP_SPAN_SIZE / SP_SMALL_UNIT - 1] = last;
+    sp_span_set(&span, first->start, first);
+    sp_span_set(&span, last->start, last);
     assert_ptr_equal(sp_addrmap_find(first->start).range, first);
     assert_ptr_equal(sp_addrmap_find(last->start).range, last);
     assert_int_equal(sp_addrmap_find(last->start).tag, 201);
@@ -165,7 +165,7 @@ static void nearest_block_below_is_found_through_pages_and_spans(void **state)
     sp_addrmap_set(BASE, large);
     span.base = BASE + 8 * SP_PAGE;
     sp_addrmap_set_span(span.base, &span);
-    span.ranges[2] = small;
+    sp_span_set(&span, small->start, small);
     assert_ptr_equal(sp_addrmap_below(BASE + 3 * SP_PAGE - 1), large);
     assert_ptr_equal(sp_addrmap_below(span.base), large);
     assert_ptr_equal(sp_addrmap_below(small->start - 1), large);

@@ -72,14 +72,22 @@ void sp_addrmap_uncover(uintptr_t base, size_t size)
     set_all(base, size, 0);
 }
 
+static uintptr_t entry_for(const struct sp_range *range)
+{
+    return (uintptr_t)range | (uintptr_t)range->tag << SP_ENTRY_TAG_SHIFT |
+           (uintptr_t)range->slot << SP_ENTRY_SLOT_SHIFT;
+}
+
 void sp_addrmap_set(uintptr_t start, struct sp_range *range)
 {
-    uintptr_t entry = SP_ENTRY_OURS;
+    atomic_store_explicit(entry_of(start), range == NULL ? SP_ENTRY_OURS : entry_for(range),
+                          memory_order_release);
+}
 
-    if (range != NULL)
-        entry = (uintptr_t)range | (uintptr_t)range->tag << SP_ENTRY_TAG_SHIFT |
-                (uintptr_t)range->slot << SP_ENTRY_SLOT_SHIFT;
-    atomic_store_explicit(entry_of(start), entry, memory_order_release);
+void sp_span_set(struct sp_span *span, uintptr_t start, struct sp_range *range)
+{
+    atomic_store_explicit(sp_span_unit(span, start), range == NULL ? 0 : entry_for(range),
+                          memory_order_release);
 }
 
 void sp_addrmap_set_span(uintptr_t base, struct sp_span *span)
@@ -87,15 +95,16 @@ void sp_addrmap_set_span(uintptr_t base, struct sp_span *span)
     set_all(base, SP_SPAN_SIZE, span == NULL ? SP_ENTRY_OURS : (uintptr_t)span | SP_ENTRY_SPAN);
 }
 
-static struct sp_range *below_in_span(const struct sp_span *span, uintptr_t address)
+static struct sp_range *below_in_span(struct sp_span *span, uintptr_t address)
 {
-    size_t index = (address - span->base) >> SP_SMALL_SHIFT;
+    /* By number and not by address: the span may be on its way elsewhere. */
+    for (size_t i = 0; i < SP_SPAN_UNITS && address >= span->base;
+         i++, address -= SP_SMALL_UNIT) {
+        uintptr_t entry =
+            atomic_load_explicit(sp_span_unit(span, address), memory_order_acquire);
 
-    for (size_t i = sp_min(index + 1, SP_SPAN_SIZE / SP_SMALL_UNIT); i-- > 0;) {
-        struct sp_range *range = atomic_load_explicit(&span->ranges[i], memory_order_acquire);
-
-        if (range != NULL)
-            return range;
+        if (entry != 0)
+            return (struct sp_range *)(entry & SP_ENTRY_POINTER);
     }
     return NULL;
 }

@@ -26,12 +26,7 @@
 #define SP_SMALL_SHIFT 8
 #define SP_SMALL_UNIT  ((size_t)1 << SP_SMALL_SHIFT)
 #define SP_SPAN_SIZE   ((size_t)256 << 10)
-
-/* A piece of memory that small blocks are cut from: what begins at each unit. */
-struct sp_span {
-    uintptr_t base; /* [address] */
-    struct sp_range *_Atomic ranges[SP_SPAN_SIZE / SP_SMALL_UNIT];
-};
+#define SP_SPAN_UNITS  (SP_SPAN_SIZE / SP_SMALL_UNIT)
 
 /* One entry a page: 0 if it is no pool's; SP_ENTRY_OURS if it is, but no block begins there;
  * the record of the block that begins there, with its tag and slot in the highest bits, where a
@@ -47,6 +42,14 @@ struct sp_span {
 struct sp_found {
     struct sp_range *range; /* NULL if no block begins there */
     unsigned tag, slot;
+};
+
+/* A piece of memory that small blocks are cut from. One entry a unit: the record of the block
+ * that begins there, as for pages, or 0. As many units follow one another as there are entries,
+ * so that a unit's number modulo theirs tells them apart, wherever the span begins. */
+struct sp_span {
+    uintptr_t base; /* [address] */
+    _Atomic uintptr_t units[SP_SPAN_UNITS];
 };
 
 struct sp_leaf {
@@ -67,6 +70,9 @@ void sp_addrmap_set(uintptr_t start, struct sp_range *range);
 
 /* Enter or (with NULL) forget a span. */
 void sp_addrmap_set_span(uintptr_t base, struct sp_span *span);
+
+/* Enter or (with NULL) forget a block of a span. */
+void sp_span_set(struct sp_span *span, uintptr_t start, struct sp_range *range);
 
 /* The entry of an address's page; 0 if it is no pool's. */
 static inline uintptr_t sp_addrmap_entry(uintptr_t address)
@@ -89,32 +95,27 @@ static inline bool sp_addrmap_is_ours(uintptr_t address)
     return sp_addrmap_entry(address) != 0;
 }
 
-static inline struct sp_found sp_addrmap_find_in_span(uintptr_t entry, uintptr_t address)
+/* The entry of the unit at `address`. */
+static inline _Atomic uintptr_t *sp_span_unit(struct sp_span *span, uintptr_t address)
 {
-    struct sp_span *span = (struct sp_span *)(entry & SP_ENTRY_POINTER);
-    struct sp_range *range;
-    size_t index;
-
-    if (entry == SP_ENTRY_OURS || (address & (SP_SMALL_UNIT - 1)) != 0)
-        return (struct sp_found){NULL, 0, 0};
-    /* Without a live block at the address, the span may be on its way elsewhere. */
-    index = (address - span->base) >> SP_SMALL_SHIFT;
-    if (index >= SP_SPAN_SIZE / SP_SMALL_UNIT)
-        return (struct sp_found){NULL, 0, 0};
-    range = atomic_load_explicit(&span->ranges[index], memory_order_acquire);
-    if (range == NULL)
-        return (struct sp_found){NULL, 0, 0};
-    return (struct sp_found){range, range->tag, range->slot};
+    return &span->units[(address >> SP_SMALL_SHIFT) % SP_SPAN_UNITS];
 }
 
 /* The block that begins at `address`. Its record's state says whether it is live. */
 static inline struct sp_found sp_addrmap_find(uintptr_t address)
 {
     uintptr_t entry = sp_addrmap_entry(address);
+    size_t unit = SP_PAGE;
 
-    if ((entry & (SP_ENTRY_SPAN | SP_ENTRY_OURS)) != 0)
-        return sp_addrmap_find_in_span(entry, address);
-    if (__builtin_expect((address & (SP_PAGE - 1)) != 0, 0))
+    if ((entry & (SP_ENTRY_SPAN | SP_ENTRY_OURS)) != 0) {
+        if (entry == SP_ENTRY_OURS)
+            return (struct sp_found){NULL, 0, 0};
+        unit = SP_SMALL_UNIT;
+        entry = atomic_load_explicit(
+            sp_span_unit((struct sp_span *)(entry & SP_ENTRY_POINTER), address),
+            memory_order_acquire);
+    }
+    if (__builtin_expect((address & (unit - 1)) != 0, 0))
         return (struct sp_found){NULL, 0, 0};
     return (struct sp_found){
         .range = (struct sp_range *)(entry & SP_ENTRY_POINTER),

@@ -189,15 +189,10 @@ static struct sp_range *take_small(struct sp_store *store, size_t size, size_t a
 static void map_block(struct sp_store *store, const struct sp_region *region, uintptr_t start,
                       struct sp_range *range)
 {
-    struct sp_span *map;
-
-    if (region->heap == &store->large) {
+    if (region->heap == &store->large)
         sp_addrmap_set(start, range);
-        return;
-    }
-    map = &span_of((struct sp_region *)region)->map;
-    atomic_store_explicit(&map->ranges[(start - map->base) >> SP_SMALL_SHIFT], range,
-                          memory_order_release);
+    else
+        sp_span_set(&span_of((struct sp_region *)region)->map, start, range);
 }
 
 /* Make a range a block of the store; NULL is nothing. */
