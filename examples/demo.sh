@@ -279,7 +279,8 @@ timeout "$limit" "$program" --laplacian 2d:9 >"$work/result" 2>"$work/errors" ||
 }
 
 echo "A sparse Cholesky solver on StarPU, the same program on both sides: $rounds interleaved rounds,"
-echo "median [quartiles] of the rounds; in a round the median of several factorisations."
+echo "median [quartiles] of the rounds; in a round the median of several factorisations. Stock's"
+echo "allocator requests are the program's own count; pages are those of the last run."
 round=1
 while [ "$round" -le "$rounds" ]; do
     for matrix in $matrices; do
