@@ -61,7 +61,7 @@ n_served()
 # Prints a line for the parent: a word, and what there is to say.
 one()
 {
-    work=$scratch/work/$(basename "$program")
+    work=$scratch/runs/$(basename "$program")
     mkdir -p "$work"
     if ! stock; then
         echo "unfit $program"
@@ -124,7 +124,7 @@ build "$scratch/count_shim.so" count_shim.c -shared -fPIC || exit 99
 build_program doors
 
 # StarPU measures the machine once, so that no program's minute goes into it.
-mkdir "$scratch/home-one" "$scratch/home-two" "$scratch/work"
+mkdir "$scratch/home-one" "$scratch/home-two" "$scratch/runs"
 STARPU_HOME=$scratch/home-one "$scratch/doors" plain
 env "$two_nodes" STARPU_USE_NUMA=1 "STARPU_WORKERS_CPUID=0 1" STARPU_HOME="$scratch/home-two" \
     "$scratch/doors" plain
