@@ -80,9 +80,10 @@ static struct counter_set *take_set(void)
     return set;
 }
 
-void sp_counters_add_quick(unsigned node, enum sp_counter counter, uint64_t n)
+/* `set` is the calling thread's, or NULL. */
+static inline void add(struct counter_set *set, unsigned node, enum sp_counter counter,
+                       uint64_t n)
 {
-    struct counter_set *set = mine;
     _Atomic uint64_t *value;
 
     if (node >= SP_MAX_STARPU_NODES)
@@ -97,11 +98,27 @@ void sp_counters_add_quick(unsigned node, enum sp_counter counter, uint64_t n)
                           memory_order_relaxed);
 }
 
+void sp_counters_add_quick(unsigned node, enum sp_counter counter, uint64_t n)
+{
+    add(mine, node, counter, n);
+}
+
 void sp_counters_add(unsigned node, enum sp_counter counter, uint64_t n)
 {
     if (mine == NULL)
         mine = take_set();
-    sp_counters_add_quick(node, counter, n);
+    add(mine, node, counter, n);
+}
+
+void sp_counters_add_served(unsigned node, enum sp_counter requests, enum sp_counter bytes,
+                            uint64_t size)
+{
+    struct counter_set *set = mine;
+
+    if (set == NULL)
+        set = mine = take_set();
+    add(set, node, requests, 1);
+    add(set, node, bytes, size);
 }
 
 uint64_t sp_counters_sum(unsigned node, enum sp_counter counter)

@@ -290,12 +290,15 @@ enum starpool_status sp_node_alloc(unsigned node, size_t size, enum sp_door door
                                    void **ptr_out)
 {
     bool is_hook = door == SP_DOOR_HOOK;
+    enum sp_counter requests = is_hook ? SP_N_HOOK : SP_N_INTERPOSER;
     enum starpool_status status;
 
-    sp_counters_add(node, is_hook ? SP_N_HOOK : SP_N_INTERPOSER, 1);
     status = alloc_anywhere(node, size + (size == 0), door, ptr_out);
     if (SP_LIKELY(status == STARPOOL_OK))
-        sp_counters_add(node, is_hook ? SP_BYTES_HOOK : SP_BYTES_INTERPOSER, size);
+        sp_counters_add_served(node, requests, is_hook ? SP_BYTES_HOOK : SP_BYTES_INTERPOSER,
+                               size);
+    else
+        sp_counters_add(node, requests, 1);
     return status;
 }
 
