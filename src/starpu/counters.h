@@ -28,11 +28,11 @@ enum sp_counter {
  * sp_counters_add_quick() never does, for use under StarPU's spinlocks.
  * Threads: any, at once. */
 void sp_counters_add(unsigned node, enum sp_counter counter, uint64_t n);
+void sp_counters_add_quick(unsigned node, enum sp_counter counter, uint64_t n);
 
 /* Count a request and its bytes. */
 void sp_counters_add_served(unsigned node, enum sp_counter requests, enum sp_counter bytes,
                             uint64_t size);
-void sp_counters_add_quick(unsigned node, enum sp_counter counter, uint64_t n);
 
 /* The sum over threads; exact while none of them is counting. */
 uint64_t sp_counters_sum(unsigned node, enum sp_counter counter);
