@@ -9,6 +9,9 @@
 #
 # Usage: tests/check_mutants.sh [NAME...], all unless named. In a configured build folder.
 set -eu
+# A mutant that loops for ever is caught too, but need not take long.
+STARPOOL_TEST_TIMEOUT=${STARPOOL_TEST_TIMEOUT:-30}
+export STARPOOL_TEST_TIMEOUT
 source=$(cd "${srcdir:-.}" && pwd)
 build=$(cd "${builddir:-.}" && pwd)
 jobs=$(nproc 2>/dev/null || echo 1)
