@@ -20,8 +20,7 @@ struct request {
     struct sp_range *range;
 };
 
-/* Caches that hold what a growth would have to get are too large; caches that serve long runs
- * are worth their memory. */
+/* Caches that hold what a growth would have had to get are too large. */
 static void lower_bound(struct starpool_pool *pool)
 {
     size_t bound = atomic_load_explicit(&pool->front_bound, memory_order_relaxed);

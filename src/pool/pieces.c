@@ -76,7 +76,7 @@ static void unlink_piece(struct starpool_pool *pool, struct sp_piece *piece)
         piece->next->prev = piece->prev;
 }
 
-/* Put a piece that could not go back into the store again. */
+/* Put a piece into the store again that the system did not take back: no growth, no release. */
 static void keep_piece(struct starpool_pool *pool, struct sp_piece *piece)
 {
     if (sp_pool_lock_stocked(pool) != STARPOOL_OK)
@@ -84,6 +84,7 @@ static void keep_piece(struct starpool_pool *pool, struct sp_piece *piece)
     sp_pool_add_piece(pool, piece);
     pool->stats.n_grows--;
     pool->stats.n_releases--;
+    pool->stats.n_spills -= piece->spilled_bytes > 0;
     sp_lock_give(&pool->lock);
 }
 

@@ -102,7 +102,7 @@ enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config
     pool->maximum = config->maximum;
     pool->release_threshold = config->release_threshold;
     set_name(pool);
-    atomic_store_explicit(&pool->front_bound, SP_FRONT_BOUND_FIRST, memory_order_relaxed);
+    atomic_store_explicit(&pool->front_bound, SP_FRONT_BOUND_HIGH, memory_order_relaxed);
     sp_lock_init(&pool->growth, SP_RANK_GROWTH);
     sp_lock_init(&pool->lock, SP_RANK_POOL);
     sp_store_init(&pool->store, pool);

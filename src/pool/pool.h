@@ -18,12 +18,11 @@
 
 #define SP_POOL_NAME_SIZE 64
 
-/* What the caches of a pool may hold each: at first, at most, and when reserved memory is
- * short. What they hold is out of reach for merging, so that it is raised only where it would
- * serve. */
-#define SP_FRONT_BOUND_FIRST SP_CLASS_MAX_SIZE
-#define SP_FRONT_BOUND_HIGH  SP_CLASS_MAX_SIZE
-#define SP_FRONT_BOUND_LOW   (256 * SP_KIB)
+/* What the caches of a pool may hold each: at first and at most, and at least. It is lowered
+ * where draining them serves a request, because what they hold cannot merge, and raised again
+ * where more would have served. */
+#define SP_FRONT_BOUND_HIGH SP_CLASS_MAX_SIZE
+#define SP_FRONT_BOUND_LOW  (256 * SP_KIB)
 
 /*
  * Reserved and used bytes, with `lock` held and no thread inside its cache:
