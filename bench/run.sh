@@ -47,6 +47,7 @@ echo "transparent huge pages: $(cat /sys/kernel/mm/transparent_hugepage/enabled 
 echo "load before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 program host_cycle
 program heap_pair
+program model
 script doors
 script starpu_alloc
 script cholesky

@@ -4,6 +4,7 @@
 # ---- the unit tests: one program a module -----------------------------------------------------
 unit_tests = \
 	%D%/test_addrmap \
+	%D%/test_checker \
 	%D%/test_diag \
 	%D%/test_front \
 	%D%/test_heap \
@@ -11,8 +12,14 @@ unit_tests = \
 	%D%/test_json \
 	%D%/test_lock \
 	%D%/test_options \
+	%D%/test_order \
+	%D%/test_order_random \
 	%D%/test_poison \
 	%D%/test_pool \
+	%D%/test_reuse \
+	%D%/test_reuse_merge \
+	%D%/test_reuse_oracle \
+	%D%/test_reuse_random \
 	%D%/test_room \
 	%D%/test_segment \
 	%D%/test_shortage \
@@ -31,7 +38,13 @@ cholesky_tests = \
 if HAVE_CMOCKA
 check_LTLIBRARIES = %D%/libsupport.la
 %C%_libsupport_la_SOURCES = \
-	%D%/script.h %D%/script.c %D%/fixture.h %D%/fixture.c \
+	%D%/fixture.h %D%/fixture.c \
+	%D%/oracle.h %D%/oracle.c \
+	%D%/order_fixture.h \
+	%D%/reuse_blocks.c \
+	%D%/reuse_fixture.h \
+	%D%/reuse_world.h %D%/reuse_world.c \
+	%D%/script.h %D%/script.c \
 	%D%/support.h %D%/support.c
 
 # For every test that names nothing else: the objects themselves, hidden symbols and all.
