@@ -6,6 +6,7 @@
 
 #include <starpool/base.h>
 #include <starpool/block.h>
+#include <starpool/model.h>
 #include <starpool/numa.h>
 #include <starpool/pool.h>
 #include <starpool/stats.h>

@@ -66,7 +66,10 @@ exported()
 }
 
 # ---- the library --------------------------------------------------------------------------------
-node STARPOOL_0.1 >"$work/public"
+sed -n 's/^STARPOOL_\([0-9.]*\) {.*/\1/p' "$source/src/starpool.map" >"$work/versions"
+while read -r version; do
+    node "STARPOOL_$version"
+done <"$work/versions" | sort >"$work/public"
 node STARPOOL_PRIVATE >"$work/private"
 sort "$work/public" "$work/private" >"$work/map"
 exported "$library" >"$work/library"
@@ -75,7 +78,7 @@ find "$source/include" -name '*.h' ! -name starpu.h >"$work/headers"
 # shellcheck disable=SC2046
 declared $(cat "$work/headers") >"$work/declared"
 
-check "the version script has public functions" "$([ -s "$work/public" ] || echo "node STARPOOL_0.1 is empty")"
+check "the version script has public functions" "$([ -s "$work/public" ] || echo "its nodes STARPOOL_<version> are empty")"
 check "only starpool_ is public and only sp_ is private" \
     "$(grep -v '^starpool_' "$work/public" || :)$(grep -v '^sp_' "$work/private" || :)"
 same "the library exports what the version script says" \
@@ -83,7 +86,7 @@ same "the library exports what the version script says" \
 check "each with the version of its node" "$(
     # shellcheck disable=SC2086
     $nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' |
-        grep -v -e '^starpool_.*@@STARPOOL_0\.1$' -e '^sp_.*@@STARPOOL_PRIVATE$' || :
+        grep -v -e '^starpool_.*@@STARPOOL_[0-9.]*$' -e '^sp_.*@@STARPOOL_PRIVATE$' || :
 )"
 same "the public headers declare what is public" \
     "$work/declared" "the headers" "$work/public" starpool.map

@@ -6,11 +6,18 @@ unit_tests = \
 	%D%/test_addrmap \
 	%D%/test_checker \
 	%D%/test_diag \
+	%D%/test_driver \
 	%D%/test_front \
 	%D%/test_heap \
 	%D%/test_host_pool \
+	%D%/test_ipc \
+	%D%/test_ipc_hostile \
 	%D%/test_json \
 	%D%/test_lock \
+	%D%/test_model \
+	%D%/test_model_faults \
+	%D%/test_model_shared \
+	%D%/test_model_stress \
 	%D%/test_options \
 	%D%/test_order \
 	%D%/test_order_random \
@@ -25,10 +32,18 @@ unit_tests = \
 	%D%/test_shortage \
 	%D%/test_stats \
 	%D%/test_store \
+	%D%/test_strays \
 	%D%/test_stress \
 	%D%/test_topo \
 	%D%/test_verify \
 	%D%/test_wrong
+
+# The rules of the stream-ordered allocator, over a driver's table: the CPU model's in both ways of
+# executing, and the real one where it is. Ours on the public API.
+conformance_tests = \
+	%D%/conformance_cuda \
+	%D%/conformance_model_inline \
+	%D%/conformance_model_threads
 
 # The analysis and the factorisation of examples/cholesky.
 cholesky_tests = \
@@ -36,22 +51,58 @@ cholesky_tests = \
 	%D%/test_cholesky_matrix
 
 if HAVE_CMOCKA
-check_LTLIBRARIES = %D%/libsupport.la
+check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 %C%_libsupport_la_SOURCES = \
 	%D%/fixture.h %D%/fixture.c \
+	%D%/model_fixture.h %D%/model_fixture.c \
 	%D%/oracle.h %D%/oracle.c \
 	%D%/order_fixture.h \
 	%D%/reuse_blocks.c \
 	%D%/reuse_fixture.h \
 	%D%/reuse_world.h %D%/reuse_world.c \
+	%D%/roles.h %D%/roles.c \
 	%D%/script.h %D%/script.c \
 	%D%/support.h %D%/support.c
+
+%C%_libconformance_la_SOURCES = \
+	%D%/conformance.h \
+	%D%/conformance_access.c \
+	%D%/conformance_attr.c \
+	%D%/conformance_child.h %D%/conformance_child.c \
+	%D%/conformance_def.c \
+	%D%/conformance_destroy.c \
+	%D%/conformance_help.c \
+	%D%/conformance_inter.c \
+	%D%/conformance_ipc.h %D%/conformance_ipc.c \
+	%D%/conformance_ipc_pointer.c \
+	%D%/conformance_order.h %D%/conformance_order.c \
+	%D%/conformance_order_reuse.c \
+	%D%/conformance_pool.c \
+	%D%/conformance_private.h \
+	%D%/conformance_run.c \
+	%D%/conformance_trim.c
 
 # For every test that names nothing else: the objects themselves, hidden symbols and all.
 LDADD = %D%/libsupport.la libstarpool_core.la $(CMOCKA_LIBS)
 
-check_PROGRAMS += $(unit_tests) %D%/harness_cases
-compiled_tests  = $(unit_tests)
+check_PROGRAMS += $(unit_tests) $(conformance_tests) %D%/harness_cases
+compiled_tests  = $(unit_tests) $(conformance_tests)
+conformance_libs = %D%/libconformance.la $(LDADD)
+%C%_conformance_cuda_LDADD          = $(conformance_libs)
+%C%_conformance_model_inline_LDADD  = $(conformance_libs)
+%C%_conformance_model_threads_LDADD = $(conformance_libs)
+
+# Drivers that are none, for test_driver: see their source.
+fake_drivers = \
+	%D%/fake_whole/libcuda.so.1 \
+	%D%/fake_no_init/libcuda.so.1 \
+	%D%/fake_own/libcuda.so.1
+$(fake_drivers): %D%/fake_cuda.c src/driver/abi.h src/driver/calls.def
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(SP_CFLAGS) \
+	  -fvisibility=default -shared -fPIC -Wl,-soname,libcuda.so.1 -D$$(basename $(@D)) \
+	  -o $@ '$(srcdir)/%D%/fake_cuda.c'
+check_DATA  = $(fake_drivers)
+CLEANFILES += $(fake_drivers)
 if HAVE_CHOLESKY
 check_PROGRAMS += $(cholesky_tests)
 compiled_tests += $(cholesky_tests)
@@ -60,6 +111,13 @@ cholesky_libs = %D%/libsupport.la libstarpool_core.la examples/cholesky/libchole
 %C%_test_cholesky_LDADD  = $(cholesky_libs)
 %C%_test_cholesky_matrix_LDADD = $(cholesky_libs)
 endif
+endif
+
+# Compiled only: our words for the driver's ABI beside its own.
+if HAVE_CUDA_H
+check_LTLIBRARIES += %D%/libabi_check.la
+%C%_libabi_check_la_SOURCES  = %D%/abi_check.c
+%C%_libabi_check_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 endif
 
 # ---- the tests that are scripts ---------------------------------------------------------------
@@ -71,6 +129,8 @@ script_tests = \
 	%D%/check_sizes.sh \
 	%D%/test_bench.sh \
 	%D%/test_cholesky_cli.sh \
+	%D%/test_coverage.sh \
+	%D%/test_gpu_check.sh \
 	%D%/test_harness.sh \
 	%D%/test_starpu.sh \
 	%D%/test_starpu_ways.sh \
@@ -79,6 +139,9 @@ script_tests = \
 	%D%/test_valgrind.sh
 
 EXTRA_DIST += $(script_tests) \
+	%D%/coverage.sh \
+	%D%/fake_cuda.c \
+	%D%/gpu_check.sh \
 	%D%/tap.sh \
 	%D%/taplib.sh \
 	%D%/closing_line.sh \
@@ -161,13 +224,17 @@ check-format:
 
 # Any string does for the two that name a place; tests/test_starpu_ways.sh gives the two numbers.
 tidy_flags = -std=gnu11 -DHAVE_CONFIG_H -DSP_PKGLIBDIR=__FILE__ -DSP_STARPU_FLAVOUR=__FILE__ \
-	-DMAJOR=9 -DMINOR=9 -I"$(abs_builddir)" -Iinclude -Isrc -I. \
+	-DMAJOR=9 -DMINOR=9 $(CUDA_CPPFLAGS) -I"$(abs_builddir)" -Iinclude -Isrc -I. \
 	$(HWLOC_CFLAGS) $(STARPU_CFLAGS) $(CMOCKA_CFLAGS)
 check-tidy: config.h
-	$(list_sources) | grep '\.c$$' | xargs -P "$${JOBS:-2}" -n 4 \
+	$(list_sources) | grep '\.c$$' | { test -n '$(CUDA_CPPFLAGS)' && cat || grep -v abi_check; } | xargs -P "$${JOBS:-2}" -n 4 \
 	  $(SHELL) -c 'exec clang-tidy --quiet "$$@" -- $(tidy_flags)' tidy
 
-.PHONY: check-numa check-long check-mutants check-one check-format check-tidy
+# What the specification's rules rest on, from the results of the last make check.
+check-coverage:
+	$(SHELL) '$(srcdir)/%D%/coverage.sh' '$(abs_builddir)'
+
+.PHONY: check-coverage check-numa check-long check-mutants check-one check-format check-tidy
 
 # The kernel and the image of check-numa.
 distclean-local:

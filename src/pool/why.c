@@ -40,6 +40,17 @@ static const char *remedy(const struct starpool_pool *pool, enum starpool_status
     case STARPOOL_ENOTPERM:
     case STARPOOL_EBUSY:
     case STARPOOL_EIO:
+    case STARPOOL_ENOTREADY:
+    case STARPOOL_EDRIVER:
+    case STARPOOL_ECAPTURE_UNSUPPORTED:
+    case STARPOOL_ECAPTURE_INVALIDATED:
+    case STARPOOL_ECAPTURE_MERGE:
+    case STARPOOL_ECAPTURE_UNMATCHED:
+    case STARPOOL_ECAPTURE_UNJOINED:
+    case STARPOOL_ECAPTURE_ISOLATION:
+    case STARPOOL_ECAPTURE_IMPLICIT:
+    case STARPOOL_ECAPTURED_EVENT:
+    case STARPOOL_ECAPTURE_WRONG_THREAD:
         break;
     }
     return starpool_status_text(status);

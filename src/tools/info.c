@@ -65,7 +65,9 @@ bool sp_info_room(int os_index, uint64_t *bytes_out)
 static int help(void)
 {
     puts("Usage: starpool info [--json] [--no-starpu]\n"
-         "Show the NUMA nodes, how StarPU's memory nodes are served, and the options.\n");
+         "Show the NUMA nodes, the driver of devices, how StarPU's memory nodes are served, "
+         "and\n"
+         "the options.\n");
     sp_tools_help_row("--json", "one JSON object instead of text");
     sp_tools_help_row("--no-starpu", "do not start StarPU to ask it");
     sp_tools_help_row("--help", "this text");
@@ -252,6 +254,7 @@ int sp_info_main(int argc, char **argv)
         return SP_EXIT_UNAVAILABLE;
     }
     info.is_binding_refused = is_binding_refused(info.topology);
+    sp_info_ask_driver(&info.driver);
     if (info.has_starpu) {
         if (isatty(STDERR_FILENO))
             fputs("asking StarPU ...\n", stderr);
@@ -263,6 +266,7 @@ int sp_info_main(int argc, char **argv)
         puts("starpool " PACKAGE_VERSION "\n");
         show_nodes(&info);
         show_distances(info.topology);
+        sp_info_show_driver(&info.driver);
         show_starpu(&info);
         show_options();
     }

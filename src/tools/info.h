@@ -9,13 +9,15 @@
 #include <starpool/numa.h>
 
 #include "src/tools/ask.h"
+#include "src/tools/info_driver.h"
 
 /* Everything that is shown, collected before anything is printed. */
 struct sp_info {
     const struct starpool_topology *topology;
     bool is_binding_refused; /* the system refuses to bind memory to a node */
-    bool has_starpu;         /* StarPU was asked */
-    struct sp_ask ask;       /* only if has_starpu */
+    struct sp_info_driver driver;
+    bool has_starpu;   /* StarPU was asked */
+    struct sp_ask ask; /* only if has_starpu */
 };
 
 /* Ways in, for people and programs alike. */

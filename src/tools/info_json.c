@@ -108,6 +108,7 @@ void sp_info_write_json(const struct sp_info *info)
     sp_json_begin(&json, stdout);
     sp_json_string(&json, "version", PACKAGE_VERSION);
     write_nodes(&json, info);
+    sp_info_write_driver(&json, &info->driver);
     if (info->has_starpu)
         write_starpu(&json, &info->ask);
     write_options(&json);

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The devices: what they are called, what they can do, how much memory each has left, and who
+ * reaches whom. They exist in this process only. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "numa/topo.h"
+#include "src/model/private.h"
+#include "src/util/util.h"
+
+#define DRIVER_VERSION 13000
+
+/* PCI bus of device 0; the others follow. None of a usual machine is that high. */
+#define FIRST_BUS 0xf0
+
+struct device {
+    size_t total, used; /* [bytes] used may be above total after the device has shrunk */
+};
+
+/* Behind the model's lock. */
+static struct {
+    int n;
+    uint64_t peers;
+    struct device all[SP_MODEL_MAX_DEVICES];
+} devices;
+
+void sp_model_devices_reset(void)
+{
+    const struct starpool_model_config *config = sp_model_config();
+
+    memset(&devices, 0, sizeof(devices));
+    devices.n = (int)config->n_devices;
+    devices.peers = config->peers;
+    for (int i = 0; i < devices.n; i++)
+        devices.all[i].total = config->device_memory;
+}
+
+int sp_model_n_devices(void)
+{
+    return devices.n;
+}
+
+static bool is_device(int device)
+{
+    return device >= 0 && device < devices.n;
+}
+
+bool sp_model_can_access_peer(int device, int peer)
+{
+    return device != peer && (devices.peers >> device & devices.peers >> peer & 1) != 0;
+}
+
+/* ---- memory -------------------------------------------------------------------------- */
+
+size_t sp_model_device_total(int device)
+{
+    return devices.all[device].total;
+}
+
+size_t sp_model_device_free(int device)
+{
+    const struct device *found = &devices.all[device];
+
+    return found->used > found->total ? 0 : found->total - found->used;
+}
+
+bool sp_model_device_take(int device, size_t bytes)
+{
+    if (bytes > sp_model_device_free(device))
+        return false;
+    devices.all[device].used += bytes;
+    return true;
+}
+
+void sp_model_device_give(int device, size_t bytes)
+{
+    SP_ASSERT(devices.all[device].used >= bytes);
+    devices.all[device].used -= bytes;
+}
+
+bool sp_model_device_resize(int device, uint64_t bytes)
+{
+    if (!is_device(device))
+        return false;
+    devices.all[device].total = bytes;
+    return true;
+}
+
+/* ---- the driver ---------------------------------------------------------------------- */
+
+sp_cu_result sp_model_cuInit(unsigned flags)
+{
+    sp_cu_result result = sp_model_enter(SP_CALL_cuInit, false);
+
+    if (result != SP_CU_SUCCESS)
+        return result;
+    if (flags != 0)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    if (devices.n == 0)
+        return sp_model_leave(SP_CU_NO_DEVICE);
+    sp_model_set_initialized();
+    return sp_model_leave(SP_CU_SUCCESS);
+}
+
+sp_cu_result sp_model_cuDriverGetVersion(int *version_out)
+{
+    sp_cu_result result = sp_model_enter(SP_CALL_cuDriverGetVersion, false);
+
+    if (result != SP_CU_SUCCESS)
+        return result;
+    if (version_out == NULL)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    *version_out = DRIVER_VERSION;
+    return sp_model_leave(SP_CU_SUCCESS);
+}
+
+/* CUDA's name of a result; NULL if the model knows none. */
+static const char *name_of(sp_cu_result wanted)
+{
+    static const struct {
+        sp_cu_result result;
+        const char *name;
+    } names[] = {
+#define SP_RESULT_ROW(name, number) {number, "CUDA_ERROR_" #name},
+        SP_CU_RESULT_MAP(SP_RESULT_ROW)
+#undef SP_RESULT_ROW
+    };
+
+    if (wanted == SP_CU_SUCCESS)
+        return "CUDA_SUCCESS";
+    for (size_t i = 0; i < SP_ARRAY_SIZE(names); i++) {
+        if (names[i].result == wanted)
+            return names[i].name;
+    }
+    return NULL;
+}
+
+static sp_cu_result tell_name(int call, sp_cu_result wanted, const char **name_out)
+{
+    sp_cu_result result = sp_model_enter(call, false);
+
+    if (result != SP_CU_SUCCESS)
+        return result;
+    if (name_out == NULL)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    *name_out = name_of(wanted);
+    return sp_model_leave(*name_out == NULL ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS);
+}
+
+sp_cu_result sp_model_cuGetErrorName(sp_cu_result wanted, const char **name_out)
+{
+    return tell_name(SP_CALL_cuGetErrorName, wanted, name_out);
+}
+
+/* The model has no sentences of its own for them. */
+sp_cu_result sp_model_cuGetErrorString(sp_cu_result wanted, const char **text_out)
+{
+    return tell_name(SP_CALL_cuGetErrorString, wanted, text_out);
+}
+
+/* ---- what a device is ---------------------------------------------------------------- */
+
+sp_cu_result sp_model_cuDeviceGetCount(int *count_out)
+{
+    SP_MODEL_ENTER(cuDeviceGetCount);
+    if (count_out == NULL)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    *count_out = devices.n;
+    return sp_model_leave(SP_CU_SUCCESS);
+}
+
+/* What is asked about a device: the device, and where the answer goes. */
+static sp_cu_result check(const void *out, int device)
+{
+    if (!is_device(device))
+        return SP_CU_INVALID_DEVICE;
+    return out == NULL ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS;
+}
+
+sp_cu_result sp_model_cuDeviceGet(sp_cu_device *device_out, int ordinal)
+{
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuDeviceGet);
+    result = check(device_out, ordinal);
+    if (result == SP_CU_SUCCESS)
+        *device_out = ordinal;
+    return sp_model_leave(result);
+}
+
+sp_cu_result sp_model_cuDeviceGetName(char *name_out, int size, sp_cu_device device)
+{
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuDeviceGetName);
+    result = size <= 0 ? SP_CU_INVALID_VALUE : check(name_out, device);
+    if (result == SP_CU_SUCCESS)
+        snprintf(name_out, (size_t)size, "starpool model %d", device);
+    return sp_model_leave(result);
+}
+
+sp_cu_result sp_model_cuDeviceGetUuid(struct sp_cu_uuid *uuid_out, sp_cu_device device)
+{
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuDeviceGetUuid);
+    result = check(uuid_out, device);
+    if (result == SP_CU_SUCCESS) {
+        memcpy(uuid_out->bytes, "starpool model", 14);
+        uuid_out->bytes[14] = 0;
+        uuid_out->bytes[15] = (char)device;
+    }
+    return sp_model_leave(result);
+}
+
+sp_cu_result sp_model_cuDeviceTotalMem(size_t *bytes_out, sp_cu_device device)
+{
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuDeviceTotalMem);
+    result = check(bytes_out, device);
+    if (result == SP_CU_SUCCESS)
+        *bytes_out = devices.all[device].total;
+    return sp_model_leave(result);
+}
+
+sp_cu_result sp_model_cuDeviceGetPCIBusId(char *id_out, int size, sp_cu_device device)
+{
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuDeviceGetPCIBusId);
+    result = check(id_out, device);
+    if (result == SP_CU_SUCCESS && size < 13)
+        result = SP_CU_INVALID_VALUE;
+    if (result == SP_CU_SUCCESS)
+        snprintf(id_out, (size_t)size, "0000:%02x:00.0", (unsigned)(FIRST_BUS + device) & 0xff);
+    return sp_model_leave(result);
+}
+
+sp_cu_result sp_model_cuDeviceCanAccessPeer(int *can_out, sp_cu_device device,
+                                            sp_cu_device peer)
+{
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuDeviceCanAccessPeer);
+    result = is_device(peer) ? check(can_out, device) : SP_CU_INVALID_DEVICE;
+    if (result == SP_CU_SUCCESS)
+        *can_out = sp_model_can_access_peer(device, peer);
+    return sp_model_leave(result);
+}
+
+/* ---- attributes ---------------------------------------------------------------------- */
+
+/* The first node that serves HOST; 0 if that cannot be said. May load the topology: without the
+ * lock. */
+static int host_node(void)
+{
+    const struct sp_topo *topo;
+
+    if (sp_topo_get(&topo) != STARPOOL_OK || sp_topo_n_nodes(topo) == 0)
+        return 0;
+    return sp_topo_node(topo, 0)->os_index;
+}
+
+/* Attributes that no code of ours asks for, with what a large device of compute capability 9.0
+ * says, and those that are the same for every device. */
+static const struct {
+    int attribute, value;
+} constants[] = {
+    {1, 1024},      /* threads of a block */
+    {2, 1024},      /* its x, */
+    {3, 1024},      /* y */
+    {4, 64},        /* and z */
+    {5, INT32_MAX}, /* blocks of a grid: x, */
+    {6, 65535},     /* y */
+    {7, 65535},     /* and z */
+    {8, 49152},     /* [bytes] shared memory of a block */
+    {10, 32},       /* threads of a warp */
+    {16, 132},      /* multiprocessors */
+    {19, 1},        /* host memory can be mapped */
+    {20, 0},        /* compute mode: default */
+    {31, 1},        /* concurrent kernels */
+    {40, 2},        /* copy engines */
+    {SP_CU_DEVICE_UNIFIED_ADDRESSING, 1},
+    {SP_CU_DEVICE_PCI_DOMAIN_ID, 0},
+    {SP_CU_DEVICE_PCI_DEVICE_ID, 0},
+    {SP_CU_DEVICE_COMPUTE_CAPABILITY_MAJOR, 9},
+    {SP_CU_DEVICE_COMPUTE_CAPABILITY_MINOR, 0},
+    {SP_CU_DEVICE_MANAGED_MEMORY, 1},
+    {SP_CU_DEVICE_CONCURRENT_MANAGED_ACCESS, 1},
+    {SP_CU_DEVICE_MEMORY_POOLS_SUPPORTED, 1},
+    {SP_CU_DEVICE_HOST_NUMA_MEMORY_POOLS_SUPPORTED, 1},
+    {SP_CU_DEVICE_HOST_MEMORY_POOLS_SUPPORTED, 1},
+};
+
+static bool find_attribute(int attribute, int device, int node, int *value_out)
+{
+    if (attribute == SP_CU_DEVICE_PCI_BUS_ID) {
+        *value_out = FIRST_BUS + device;
+        return true;
+    }
+    if (attribute == SP_CU_DEVICE_MEMPOOL_SUPPORTED_HANDLE_TYPES) {
+        *value_out = SP_CU_HANDLE_POSIX_FD;
+        if (sp_model_switch(SP_SWITCH_imex) != 0)
+            *value_out |= SP_CU_HANDLE_FABRIC;
+        return true;
+    }
+    if (attribute == SP_CU_DEVICE_HOST_NUMA_ID) {
+        *value_out = node;
+        return true;
+    }
+    for (size_t i = 0; i < SP_ARRAY_SIZE(constants); i++) {
+        if (constants[i].attribute == attribute) {
+            *value_out = constants[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+sp_cu_result sp_model_cuDeviceGetAttribute(int *value_out, int attribute, sp_cu_device device)
+{
+    int node = attribute == SP_CU_DEVICE_HOST_NUMA_ID ? host_node() : 0;
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuDeviceGetAttribute);
+    result = check(value_out, device);
+    if (result == SP_CU_SUCCESS && !find_attribute(attribute, device, node, value_out))
+        result = SP_CU_INVALID_VALUE;
+    return sp_model_leave(result);
+}
+
+sp_cu_result sp_model_cuMemGetInfo(size_t *free_out, size_t *total_out)
+{
+    struct sp_model_context *context;
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuMemGetInfo);
+    result = sp_model_context_get(&context);
+    if (result == SP_CU_SUCCESS && (free_out == NULL || total_out == NULL))
+        result = SP_CU_INVALID_VALUE;
+    if (result == SP_CU_SUCCESS) {
+        *free_out = sp_model_device_free(context->device);
+        *total_out = devices.all[context->device].total;
+    }
+    return sp_model_leave(result);
+}

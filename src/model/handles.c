@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Tables of cells. A handle is looked up by its address alone, so that whatever a program
+ * passes as one is never dereferenced. */
+#include "config.h"
+
+#include "src/model/handles.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define CELLS 128
+
+struct sp_handle_cell {
+    void *object; /* NULL if free */
+    struct sp_handle_cell *next;
+};
+
+struct sp_handle_chunk {
+    struct sp_handle_chunk *next;
+    struct sp_handle_cell cells[CELLS];
+};
+
+static struct sp_handle_cell *find_cell(const struct sp_handles *handles, const void *handle)
+{
+    uintptr_t address = (uintptr_t)handle;
+
+    for (struct sp_handle_chunk *chunk = handles->chunks; chunk != NULL; chunk = chunk->next) {
+        uintptr_t offset = address - (uintptr_t)chunk->cells;
+
+        if (offset < sizeof(chunk->cells) && offset % sizeof(chunk->cells[0]) == 0)
+            return &chunk->cells[offset / sizeof(chunk->cells[0])];
+    }
+    return NULL;
+}
+
+static void put_free(struct sp_handles *handles, struct sp_handle_cell *cell)
+{
+    cell->object = NULL;
+    cell->next = handles->free;
+    handles->free = cell;
+}
+
+void *sp_handles_add(struct sp_handles *handles, void *object)
+{
+    struct sp_handle_cell *cell;
+
+    if (handles->free == NULL) {
+        struct sp_handle_chunk *chunk = calloc(1, sizeof(*chunk));
+
+        if (chunk == NULL)
+            return NULL;
+        chunk->next = handles->chunks;
+        handles->chunks = chunk;
+        for (size_t i = CELLS; i-- > 0;)
+            put_free(handles, &chunk->cells[i]);
+    }
+    cell = handles->free;
+    handles->free = cell->next;
+    cell->object = object;
+    return cell;
+}
+
+void *sp_handles_find(const struct sp_handles *handles, const void *handle)
+{
+    struct sp_handle_cell *cell = find_cell(handles, handle);
+
+    return cell == NULL ? NULL : cell->object;
+}
+
+void sp_handles_remove(struct sp_handles *handles, void *handle)
+{
+    put_free(handles, find_cell(handles, handle));
+}
+
+void sp_handles_fini(struct sp_handles *handles)
+{
+    while (handles->chunks != NULL) {
+        struct sp_handle_chunk *chunk = handles->chunks;
+
+        handles->chunks = chunk->next;
+        free(chunk);
+    }
+    *handles = (struct sp_handles){0};
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Memory that is in no stream's order and belongs to a context: of the device, managed, of the
+ * host, and the host's own that is registered. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "numa/topo.h"
+#include "src/model/private.h"
+#include "src/util/util.h"
+
+/* In the flags of memory: a free of it is queued. None of the driver's flags. */
+#define IS_BEING_FREED (1U << 31)
+
+/* What a free of device memory needs to know when it is executed. */
+struct freeing {
+    uintptr_t base;
+};
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- opening and closing ------------------------------------------------------------- */
+
+/* Memory on the device counts; what it cannot give, pools that keep some may give up. */
+static bool take_bytes(int device, size_t size)
+{
+    if (sp_model_device_take(device, size))
+        return true;
+    if (sp_model_switch(SP_SWITCH_reclaim_after_sync) != 0)
+        return false;
+    return sp_model_pools_reclaim(device, size) && sp_model_device_take(device, size);
+}
+
+/* Map what a record says, and enter it; the record is taken over. */
+static sp_cu_result open_memory(struct sp_model_memory *memory)
+{
+    bool is_counted = memory->kind == SP_MEMORY_DEVICE;
+
+    memory->size = sp_round_up(memory->asked, page_size());
+    if (memory->size == 0 || (is_counted && !take_bytes(memory->device, memory->size))) {
+        free(memory);
+        return SP_CU_OUT_OF_MEMORY;
+    }
+    memory->base = (uintptr_t)sp_model_map(memory->device, SP_NODE_HOST, memory->size, -1, 0);
+    if (memory->base != 0 && sp_model_memory_add(memory))
+        return SP_CU_SUCCESS;
+    if (memory->base != 0)
+        sp_model_unmap((void *)memory->base, memory->size, memory->device, SP_NODE_HOST);
+    if (is_counted)
+        sp_model_device_give(memory->device, memory->size);
+    free(memory);
+    return SP_CU_OUT_OF_MEMORY;
+}
+
+void sp_model_plain_close(struct sp_model_memory *memory)
+{
+    sp_model_memory_remove(memory);
+    if (memory->kind != SP_MEMORY_REGISTERED)
+        sp_model_unmap((void *)memory->base, memory->size, memory->device, SP_NODE_HOST);
+    if (memory->kind == SP_MEMORY_DEVICE)
+        sp_model_device_give(memory->device, memory->size);
+    if (memory->file >= 0)
+        close(memory->file);
+    free(memory);
+}
+
+static struct sp_model_memory *new_record(enum sp_model_memory_kind kind,
+                                          struct sp_model_context *context, size_t size,
+                                          unsigned flags)
+{
+    struct sp_model_memory *memory = calloc(1, sizeof(*memory));
+    bool is_on_device = kind == SP_MEMORY_DEVICE || kind == SP_MEMORY_MANAGED;
+
+    if (memory != NULL) {
+        memory->kind = kind;
+        memory->device = is_on_device ? context->device : -1;
+        memory->context = context;
+        memory->asked = size;
+        memory->flags = flags;
+        memory->file = -1;
+    }
+    return memory;
+}
+
+/* Every allocation of this file: the current context gets `size` bytes. */
+static sp_cu_result allocate(enum sp_model_memory_kind kind, size_t size, unsigned flags,
+                             uintptr_t *base_out)
+{
+    struct sp_model_context *context;
+    struct sp_model_memory *memory;
+    sp_cu_result result = sp_model_context_get(&context);
+
+    if (result != SP_CU_SUCCESS)
+        return result;
+    if (base_out == NULL || size == 0)
+        return SP_CU_INVALID_VALUE;
+    memory = new_record(kind, context, size, flags);
+    if (memory == NULL)
+        return SP_CU_OUT_OF_MEMORY;
+    result = open_memory(memory);
+    if (result == SP_CU_SUCCESS)
+        *base_out = memory->base;
+    return result;
+}
+
+/* The memory of one of these kinds that begins at an address; NULL if there is none. */
+static struct sp_model_memory *find_base(uintptr_t base, unsigned kinds)
+{
+    struct sp_model_memory *memory = sp_model_memory_find(base);
+
+    if (memory == NULL || memory->base != base || (kinds >> memory->kind & 1) == 0)
+        return NULL;
+    return memory;
+}
+
+/* ---- on devices ---------------------------------------------------------------------- */
+
+#define KINDS_FREED  (1U << SP_MEMORY_DEVICE | 1U << SP_MEMORY_MANAGED)
+#define KINDS_POOLED (1U << SP_MEMORY_CHUNK | 1U << SP_MEMORY_IMPORTED)
+
+sp_cu_result sp_model_cuMemAlloc(sp_cu_ptr *ptr_out, size_t size)
+{
+    uintptr_t base = 0;
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuMemAlloc);
+    result = allocate(SP_MEMORY_DEVICE, size, 0, ptr_out == NULL ? NULL : &base);
+    if (result == SP_CU_SUCCESS)
+        *ptr_out = base;
+    return sp_model_leave(result);
+}
+
+sp_cu_result sp_model_cuMemAllocManaged(sp_cu_ptr *ptr_out, size_t size, unsigned flags)
+{
+    uintptr_t base = 0;
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuMemAllocManaged);
+    if (flags != SP_CU_MEM_ATTACH_GLOBAL && flags != SP_CU_MEM_ATTACH_HOST)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    result = allocate(SP_MEMORY_MANAGED, size, flags, ptr_out == NULL ? NULL : &base);
+    if (result == SP_CU_SUCCESS)
+        *ptr_out = base;
+    return sp_model_leave(result);
+}
+
+/* Plain memory: after all that its context was given. */
+static sp_cu_result free_plain(uintptr_t base)
+{
+    struct sp_model_memory *memory = find_base(base, KINDS_FREED);
+    sp_cu_result result;
+
+    if (memory == NULL || (memory->flags & IS_BEING_FREED) != 0)
+        return SP_CU_INVALID_VALUE;
+    result = sp_model_context_finish(memory->context);
+    /* Another thread may have freed it while the lock was given. */
+    memory = find_base(base, KINDS_FREED);
+    if (memory == NULL)
+        return SP_CU_INVALID_VALUE;
+    sp_model_plain_close(memory);
+    return result;
+}
+
+sp_cu_result sp_model_cuMemFree(sp_cu_ptr ptr)
+{
+    const struct sp_model_memory *memory;
+
+    SP_MODEL_ENTER(cuMemFree);
+    if (ptr == 0)
+        return sp_model_leave(SP_CU_SUCCESS);
+    memory = sp_model_memory_find(ptr);
+    if (memory != NULL && (KINDS_POOLED >> memory->kind & 1) != 0)
+        return sp_model_leave(sp_model_pool_free_now(ptr));
+    return sp_model_leave(free_plain(ptr));
+}
+
+/* Executed in a stream. */
+static sp_cu_result run_free(void *arg)
+{
+    const struct freeing *freeing = arg;
+    struct sp_model_memory *memory;
+
+    sp_lock_take(sp_model_lock());
+    memory = find_base(freeing->base, KINDS_FREED);
+    if (memory != NULL)
+        sp_model_plain_close(memory);
+    sp_lock_give(sp_model_lock());
+    return SP_CU_SUCCESS;
+}
+
+sp_cu_result sp_model_plain_free_async(struct sp_model_stream *stream, uintptr_t address)
+{
+    struct sp_model_memory *memory = find_base(address, KINDS_FREED);
+    struct freeing *freeing;
+    sp_cu_result result;
+
+    if (memory == NULL || (memory->flags & IS_BEING_FREED) != 0)
+        return SP_CU_INVALID_VALUE;
+    freeing = malloc(sizeof(*freeing));
+    if (freeing == NULL)
+        return SP_CU_OUT_OF_MEMORY;
+    freeing->base = address;
+    result = sp_model_submit(stream, SP_OP_FREE, 0, run_free, freeing, NULL);
+    if (result == SP_CU_SUCCESS)
+        memory->flags |= IS_BEING_FREED;
+    return result;
+}
+
+sp_cu_result sp_model_cuMemGetAddressRange(sp_cu_ptr *base_out, size_t *size_out, sp_cu_ptr ptr)
+{
+    const struct sp_model_memory *memory;
+    uintptr_t base;
+    size_t size;
+
+    SP_MODEL_ENTER(cuMemGetAddressRange);
+    memory = sp_model_memory_find(ptr);
+    if (memory == NULL)
+        return sp_model_leave(SP_CU_NOT_FOUND);
+    base = memory->base;
+    size = memory->asked;
+    if ((KINDS_POOLED >> memory->kind & 1) != 0 && !sp_model_pool_range(ptr, &base, &size))
+        return sp_model_leave(SP_CU_NOT_FOUND);
+    if (base_out != NULL)
+        *base_out = base;
+    if (size_out != NULL)
+        *size_out = size;
+    return sp_model_leave(SP_CU_SUCCESS);
+}
+
+/* Only memory of the virtual memory interface has such a handle, which the model has none of.
+ */
+sp_cu_result sp_model_cuMemRetainAllocationHandle(unsigned long long *handle_out, void *ptr)
+{
+    SP_MODEL_ENTER(cuMemRetainAllocationHandle);
+    (void)handle_out;
+    (void)ptr;
+    return sp_model_leave(SP_CU_INVALID_VALUE);
+}
+
+/* ---- on the host --------------------------------------------------------------------- */
+
+static sp_cu_result allocate_host(void **ptr_out, size_t size, unsigned flags)
+{
+    uintptr_t base = 0;
+    sp_cu_result result;
+
+    if ((flags & ~(unsigned)(SP_CU_HOST_ALLOC_PORTABLE | SP_CU_HOST_ALLOC_DEVICEMAP |
+                             SP_CU_HOST_ALLOC_WRITECOMBINED)) != 0)
+        return SP_CU_INVALID_VALUE;
+    result = allocate(SP_MEMORY_HOST, size, flags, ptr_out == NULL ? NULL : &base);
+    if (result == SP_CU_SUCCESS)
+        *ptr_out = (void *)base;
+    return result;
+}
+
+sp_cu_result sp_model_cuMemAllocHost(void **ptr_out, size_t size)
+{
+    SP_MODEL_ENTER(cuMemAllocHost);
+    return sp_model_leave(allocate_host(ptr_out, size, 0));
+}
+
+sp_cu_result sp_model_cuMemHostAlloc(void **ptr_out, size_t size, unsigned flags)
+{
+    SP_MODEL_ENTER(cuMemHostAlloc);
+    return sp_model_leave(allocate_host(ptr_out, size, flags));
+}
+
+sp_cu_result sp_model_cuMemFreeHost(void *ptr)
+{
+    struct sp_model_memory *memory;
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuMemFreeHost);
+    if (ptr == NULL)
+        return sp_model_leave(SP_CU_SUCCESS);
+    memory = find_base((uintptr_t)ptr, 1U << SP_MEMORY_HOST);
+    if (memory == NULL)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    result = sp_model_context_finish(memory->context);
+    memory = find_base((uintptr_t)ptr, 1U << SP_MEMORY_HOST);
+    if (memory == NULL)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    sp_model_plain_close(memory);
+    return sp_model_leave(result);
+}
+
+sp_cu_result sp_model_cuMemHostRegister(void *ptr, size_t size, unsigned flags)
+{
+    struct sp_model_context *context;
+    struct sp_model_memory *memory;
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuMemHostRegister);
+    result = sp_model_context_get(&context);
+    if (result != SP_CU_SUCCESS)
+        return sp_model_leave(result);
+    if (ptr == NULL || size == 0 || size > SIZE_MAX - (uintptr_t)ptr || flags > 15 ||
+        sp_model_device_of((uintptr_t)ptr) >= 0)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    if (sp_model_memory_overlaps((uintptr_t)ptr, size))
+        return sp_model_leave(SP_CU_HOST_MEMORY_ALREADY_REGISTERED);
+    memory = new_record(SP_MEMORY_REGISTERED, context, size, flags);
+    if (memory == NULL)
+        return sp_model_leave(SP_CU_OUT_OF_MEMORY);
+    memory->base = (uintptr_t)ptr;
+    memory->size = size;
+    if (sp_model_memory_add(memory))
+        return sp_model_leave(SP_CU_SUCCESS);
+    free(memory);
+    return sp_model_leave(SP_CU_OUT_OF_MEMORY);
+}
+
+sp_cu_result sp_model_cuMemHostUnregister(void *ptr)
+{
+    struct sp_model_memory *memory;
+
+    SP_MODEL_ENTER(cuMemHostUnregister);
+    memory = find_base((uintptr_t)ptr, 1U << SP_MEMORY_REGISTERED);
+    if (memory == NULL)
+        return sp_model_leave(SP_CU_HOST_MEMORY_NOT_REGISTERED);
+    sp_model_plain_close(memory);
+    return sp_model_leave(SP_CU_SUCCESS);
+}
+
+/* Devices use the host's addresses. */
+sp_cu_result sp_model_cuMemHostGetDevicePointer(sp_cu_ptr *ptr_out, void *host, unsigned flags)
+{
+    const struct sp_model_memory *memory;
+
+    SP_MODEL_ENTER(cuMemHostGetDevicePointer);
+    memory = sp_model_memory_find((uintptr_t)host);
+    if (ptr_out == NULL || flags != 0 || memory == NULL ||
+        (memory->kind != SP_MEMORY_HOST && memory->kind != SP_MEMORY_REGISTERED))
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    *ptr_out = (uintptr_t)host;
+    return sp_model_leave(SP_CU_SUCCESS);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The model's streams and their operations: for everything that queues work or waits for it.
+ * All of it is called with the model's lock. */
+#ifndef SP_STREAMS_H
+#define SP_STREAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/driver/driver.h"
+#include "src/heap/order.h"
+#include "src/heap/reuse.h"
+
+struct sp_model_context;
+struct sp_model_op;
+struct sp_model_runner;
+
+struct sp_model_stream {
+    sp_slot slot;
+    uint64_t id;
+    uint64_t n_ops; /* submitted */
+    void *handle;   /* NULL for a context's or a thread's default stream */
+    unsigned flags;
+    bool is_legacy; /* waits for and is waited for by the blocking streams of its context */
+    bool is_destroyed;
+    struct sp_model_context *context;
+    struct sp_model_op *first, *last; /* not executed yet */
+    uint64_t clock_ns;                /* virtual: when its last operation ends */
+    struct sp_model_stream *next;     /* of the context */
+    struct sp_model_runner *runner;   /* its thread, in run.c; NULL before it starts */
+};
+
+/* What a handle means in this thread: 0, legacy, per-thread or one from cuStreamCreate().
+ * INVALID_CONTEXT without a context; INVALID_HANDLE for what is no stream. */
+sp_cu_result sp_model_stream_get(sp_cu_stream handle, struct sp_model_stream **stream_out);
+
+/* How an operation is carried out: without the lock; `arg` is freed by free() afterwards. Not
+ * called if NULL. It may fail: then the fault is the context's from then on. */
+typedef sp_cu_result (*sp_model_run_fn)(void *arg);
+
+enum sp_model_op_kind {
+    SP_OP_COPY,
+    SP_OP_SET,
+    SP_OP_HOST_FUNCTION,
+    SP_OP_EVENT,
+    SP_OP_WAIT,
+    SP_OP_VALUE,
+    SP_OP_ALLOC,
+    SP_OP_FREE,
+    SP_OP_CALLBACK, /* run after a fault, too; `arg` begins with a sp_cu_result, which is set */
+};
+
+/* The point that the stream's next operation will be, with what the legacy stream implies told
+ * to the order: for who checks an operation before queueing it. OUT_OF_MEMORY. */
+sp_cu_result sp_model_prepare(struct sp_model_stream *stream, struct sp_point *at_out);
+
+/* The next operation of a stream, with what the legacy stream implies: numbered in the order,
+ * queued, started. `bytes` is for its modelled duration; `at_out` may be NULL. OUT_OF_MEMORY if
+ * it cannot be queued; then `arg` is freed, too. */
+sp_cu_result sp_model_submit(struct sp_model_stream *stream, enum sp_model_op_kind kind,
+                             size_t bytes, sp_model_run_fn run, void *arg,
+                             struct sp_point *at_out);
+
+/* What the stream gets from now on waits until those points have executed; the order is told.
+ */
+sp_cu_result sp_model_stream_wait_points(struct sp_model_stream *stream,
+                                         const struct sp_point *points, size_t n_points);
+
+/* Wait, with the lock given meanwhile, until the stream has executed all it has now; the host
+ * has seen it then, and pools release what their thresholds say (sp_model_pools_seen()). */
+sp_cu_result sp_model_stream_finish(struct sp_model_stream *stream);
+
+/* The same for a context, or (NULL) for everything. */
+sp_cu_result sp_model_context_finish(struct sp_model_context *context);
+
+/* Nanoseconds that an operation takes on the virtual clock: the cost model's one question. */
+uint64_t sp_model_duration_ns(enum sp_model_op_kind kind, int device, size_t bytes);
+
+#endif /* SP_STREAMS_H */
