@@ -48,6 +48,7 @@ echo "load before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 program host_cycle
 program heap_pair
 program model
+program trace
 script doors
 script starpu_alloc
 script cholesky

@@ -4,11 +4,14 @@
 #ifndef STARPOOL_H
 #define STARPOOL_H
 
+#include <starpool/access.h>
 #include <starpool/base.h>
 #include <starpool/block.h>
 #include <starpool/model.h>
 #include <starpool/numa.h>
 #include <starpool/pool.h>
 #include <starpool/stats.h>
+#include <starpool/stream.h>
+#include <starpool/trace.h>
 
 #endif /* STARPOOL_H */

@@ -7,6 +7,7 @@ unit_tests = \
 	%D%/test_checker \
 	%D%/test_diag \
 	%D%/test_driver \
+	%D%/test_driver_pool \
 	%D%/test_front \
 	%D%/test_heap \
 	%D%/test_host_pool \
@@ -21,6 +22,9 @@ unit_tests = \
 	%D%/test_options \
 	%D%/test_order \
 	%D%/test_order_random \
+	%D%/test_ordered \
+	%D%/test_ordered_random \
+	%D%/test_per_thread \
 	%D%/test_poison \
 	%D%/test_pool \
 	%D%/test_reuse \
@@ -33,8 +37,11 @@ unit_tests = \
 	%D%/test_stats \
 	%D%/test_store \
 	%D%/test_strays \
+	%D%/test_streams \
 	%D%/test_stress \
 	%D%/test_topo \
+	%D%/test_trace \
+	%D%/test_trace_use \
 	%D%/test_verify \
 	%D%/test_wrong
 
@@ -62,7 +69,8 @@ check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 	%D%/reuse_world.h %D%/reuse_world.c \
 	%D%/roles.h %D%/roles.c \
 	%D%/script.h %D%/script.c \
-	%D%/support.h %D%/support.c
+	%D%/support.h %D%/support.c \
+	%D%/trace_case.h %D%/trace_case.c
 
 %C%_libconformance_la_SOURCES = \
 	%D%/conformance.h \
@@ -85,12 +93,16 @@ check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 # For every test that names nothing else: the objects themselves, hidden symbols and all.
 LDADD = %D%/libsupport.la libstarpool_core.la $(CMOCKA_LIBS)
 
-check_PROGRAMS += $(unit_tests) $(conformance_tests) %D%/harness_cases
-compiled_tests  = $(unit_tests) $(conformance_tests)
+check_PROGRAMS += $(unit_tests) $(conformance_tests) %D%/conformance_api %D%/harness_cases \
+	%D%/trace_sample
+compiled_tests  = $(unit_tests) $(conformance_tests) %D%/conformance_api
 conformance_libs = %D%/libconformance.la $(LDADD)
 %C%_conformance_cuda_LDADD          = $(conformance_libs)
 %C%_conformance_model_inline_LDADD  = $(conformance_libs)
 %C%_conformance_model_threads_LDADD = $(conformance_libs)
+
+# A program that is recorded.
+%C%_trace_sample_LDADD = libstarpool_core.la $(PTHREAD_LIBS)
 
 # Drivers that are none, for test_driver: see their source.
 fake_drivers = \
@@ -136,6 +148,7 @@ script_tests = \
 	%D%/test_starpu_ways.sh \
 	%D%/test_tool_info.sh \
 	%D%/test_tool_run.sh \
+	%D%/test_tool_trace.sh \
 	%D%/test_valgrind.sh
 
 EXTRA_DIST += $(script_tests) \

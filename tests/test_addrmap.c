@@ -154,6 +154,29 @@ static void small_blocks_of_a_span_are_found_by_unit(void **state)
     sp_addrmap_uncover(BASE, SP_SPAN_SIZE + SP_PAGE);
 }
 
+static void address_in_a_chunk_finds_the_chunk_and_no_block(void **state)
+{
+    static _Alignas(4) char chunk[8];
+
+    (void)state;
+    assert_ok(sp_addrmap_cover(BASE, 4 * SP_PAGE));
+    sp_addrmap_set(BASE, block(0, BASE, SP_PAGE));
+    sp_addrmap_set(BASE + SP_PAGE, block(1, BASE + SP_PAGE, 2 * SP_PAGE));
+    assert_null(sp_addrmap_chunk(BASE));
+    sp_addrmap_set_chunk(BASE + SP_PAGE, 2 * SP_PAGE, chunk);
+    for (uintptr_t address = BASE + SP_PAGE; address < BASE + 3 * SP_PAGE; address += 256) {
+        assert_ptr_equal(sp_addrmap_chunk(address), chunk);
+        assert_null(sp_addrmap_find(address).range);
+    }
+    assert_null(sp_addrmap_chunk(BASE + 3 * SP_PAGE));
+    assert_ptr_equal(sp_addrmap_below(BASE + 2 * SP_PAGE), &blocks[0]);
+    sp_addrmap_set_chunk(BASE + SP_PAGE, 2 * SP_PAGE, NULL);
+    assert_null(sp_addrmap_chunk(BASE + SP_PAGE));
+    assert_true(sp_addrmap_is_ours(BASE + SP_PAGE));
+    sp_addrmap_uncover(BASE, 4 * SP_PAGE);
+    assert_null(sp_addrmap_chunk(BASE + SP_PAGE));
+}
+
 static void nearest_block_below_is_found_through_pages_and_spans(void **state)
 {
     struct sp_range *large = block(0, BASE, 3 * SP_PAGE);
@@ -255,6 +278,7 @@ int main(void)
         cmocka_unit_test_setup(largest_tag_and_slot_do_not_touch_the_record, setup),
         cmocka_unit_test_setup(range_across_two_leaves_is_covered_on_both, setup),
         cmocka_unit_test_setup(small_blocks_of_a_span_are_found_by_unit, setup),
+        cmocka_unit_test_setup(address_in_a_chunk_finds_the_chunk_and_no_block, setup),
         cmocka_unit_test_setup(nearest_block_below_is_found_through_pages_and_spans, setup),
         cmocka_unit_test_setup(random_changes_agree_with_an_array_of_pages, setup),
     };

@@ -110,14 +110,18 @@ static void attributes_that_are_facts_cannot_be_set(void **state)
     uint64_t value = 7;
 
     (void)state;
-    for (int i = STARPOOL_ATTR_RESERVED_CURRENT; i <= STARPOOL_ATTR_USED_HIGH + 1; i++)
+    for (int i = STARPOOL_ATTR_RESERVED_CURRENT; i <= STARPOOL_ATTR_USED_HIGH; i++)
         assert_status(STARPOOL_EINVAL, starpool_pool_set_attribute(
                                            fixture.pool, (enum starpool_pool_attribute)i, 1));
+    for (int i = STARPOOL_ATTR_FOLLOWS_EVENTS; i <= STARPOOL_ATTR_INTERNAL_WAITS + 1; i++)
+        assert_status(STARPOOL_EINVAL, starpool_pool_set_attribute(
+                                           fixture.pool, (enum starpool_pool_attribute)i, 2));
     assert_status(STARPOOL_EINVAL, starpool_pool_set_attribute(NULL, STARPOOL_ATTR_MAXIMUM, 1));
-    assert_status(
-        STARPOOL_EINVAL,
-        starpool_pool_get_attribute(
-            fixture.pool, (enum starpool_pool_attribute)(STARPOOL_ATTR_USED_HIGH + 1), &value));
+    assert_status(STARPOOL_EINVAL,
+                  starpool_pool_get_attribute(
+                      fixture.pool,
+                      (enum starpool_pool_attribute)(STARPOOL_ATTR_INTERNAL_WAITS + 1),
+                      &value));
     assert_status(STARPOOL_EINVAL,
                   starpool_pool_get_attribute(NULL, STARPOOL_ATTR_MAXIMUM, &value));
     assert_status(STARPOOL_EINVAL,

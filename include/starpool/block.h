@@ -4,6 +4,7 @@
 #define STARPOOL_BLOCK_H
 
 #include <starpool/base.h>
+#include <starpool/stream.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,33 +15,44 @@ struct starpool_pool; /* opaque; made by starpool_pool_create(), see starpool/po
 /**
  * Allocate memory in stream order.
  *
- * With STARPOOL_STREAM_HOST the block is ready for the host and for every stream when the call
- * returns. Its pages have been touched already, on the pool's node. What the block contains is
- * unspecified.
+ * Work that `stream` is given after this call may use the block; another stream may once it is
+ * ordered after a point of `stream` that was recorded after this call, and the host once
+ * `stream` has executed so far (starpool_is_ready()). With STARPOOL_STREAM_HOST the block is
+ * ready for the host and for every stream when the call returns. The pages of host memory have
+ * been touched already, on the pool's node. What the block contains is unspecified.
+ *
+ * A pool takes what was freed before it grows: see the flags of starpool_pool_config. It waits
+ * for the driver only to make a stream wait (allows_internal_waits) and, with
+ * STARPOOL_STREAM_HOST, in a pool of the driver.
  *
  * @param pool     where the memory is wanted
  * @param size     [bytes] 1 up to the pool's limit; rounded up to 256 bytes, from 32 KiB on to
- *                 4 KiB
- * @param stream   STARPOOL_STREAM_HOST, the only one in this version
- * @param ptr_out  [address] aligned to 256 bytes, to 4 KiB from 32 KiB on; written only on
- *                 STARPOOL_OK
+ *                 4 KiB; in a pool of the driver as that does
+ * @param stream   from starpool_stream_create(), or a CUstream or cudaStream_t; NULL is the
+ * legacy default stream, or the thread's own, see starpool/stream.h; or STARPOOL_STREAM_HOST
+ * @param ptr_out  [address] aligned to 256 bytes, with STARPOOL_STREAM_HOST to 4 KiB from 32
+ * KiB on; written only on STARPOOL_OK
  *
  * @retval STARPOOL_OK        `*ptr_out` is set
- * @retval STARPOOL_EINVAL    `pool` or `ptr_out` is NULL, `size` is 0, or `stream` is another
+ * @retval STARPOOL_EINVAL    `pool` or `ptr_out` is NULL, `size` is 0, there is no such stream,
+ * or it is one that the driver of the pool does not know
  * @retval STARPOOL_ENOMEM    the pool's limit, the address space or the commit limit
  * @retval STARPOOL_ENODE     the pool is strict and its node is full
  * @retval STARPOOL_ECGROUP   a memory control group of the process is full
  * @retval STARPOOL_EMEMLOCK  the pool is locked and the limit of locked memory is reached
+ * @retval STARPOOL_EDRIVER   anything else of the driver; starpool_driver_error() has the
+ * CUresult
  *
- * Threads: any, at once. Locks: none if the thread's cache serves it; else POOL, and GROWTH
- * when the pool grows.
+ * Threads: any, at once. Locks: none if the thread's cache serves it; else POOL, for a stream
+ * ORDER, too, and GROWTH when the pool grows.
  * Source:  CUDA Driver API, cuMemAllocFromPoolAsync.
  */
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_alloc(struct starpool_pool *pool, size_t size, starpool_stream stream, void **ptr_out);
 
 /**
- * Allocate from the current pool of the HOST location.
+ * Allocate from the current pool of the stream's place: the device of a stream of the driver,
+ * the location that starpool_stream_create() was given, and HOST with STARPOOL_STREAM_HOST.
  *
  * Parameters, statuses and threads as starpool_alloc().
  * Source:  CUDA Driver API, cuMemAllocAsync.
@@ -51,19 +63,23 @@ starpool_alloc_current(size_t size, starpool_stream stream, void **ptr_out);
 /**
  * Free memory in stream order.
  *
- * With STARPOOL_STREAM_HOST the caller vouches that nothing uses the block any more. The block
+ * Work that `stream` was given before may still use the block, other work only if it is ordered
+ * before. With STARPOOL_STREAM_HOST the caller vouches that nothing uses the block any more.
+ * The stream need not be the one that the block was allocated on, nor one at all. The block
  * goes back to the pool it came from, also when another thread allocated it. A wrong address
  * (freed before, inside a block, not ours) changes nothing and is logged once with what is
  * known of it.
  *
  * @param ptr     an address from starpool_alloc()
- * @param stream  STARPOOL_STREAM_HOST, the only one in this version
+ * @param stream  as for starpool_alloc()
  *
  * @retval STARPOOL_OK      freed
- * @retval STARPOOL_EINVAL  `ptr` is NULL or no live block, or `stream` is another
+ * @retval STARPOOL_EINVAL  `ptr` is NULL or no live block, or there is no such stream
+ * @retval STARPOOL_ENOMEM  no memory to remember the stream; the block stays live
+ * @retval STARPOOL_EDRIVER the driver refuses; the block stays live
  *
  * Threads: any, at once; not twice for one block. Locks: none if the thread's cache takes it;
- * else POOL. Makes no system call.
+ * else POOL, for a stream ORDER, too. With STARPOOL_STREAM_HOST it makes no system call.
  * Source:  CUDA Driver API, cuMemFreeAsync.
  */
 STARPOOL_API enum starpool_status starpool_free(void *ptr, starpool_stream stream);
@@ -103,6 +119,14 @@ struct starpool_block_info {
  */
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_block_info(const void *ptr, struct starpool_block_info *info_out);
+
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#define starpool_alloc(pool, size, stream, ptr_out) \
+    (starpool_alloc)(pool, size, starpool_stream_default(stream), ptr_out)
+#define starpool_alloc_current(size, stream, ptr_out) \
+    (starpool_alloc_current)(size, starpool_stream_default(stream), ptr_out)
+#define starpool_free(ptr, stream) (starpool_free)(ptr, starpool_stream_default(stream))
+#endif
 
 #ifdef __cplusplus
 }

@@ -24,6 +24,21 @@ enum starpool_huge {
                                     transparent ones, counted */
 };
 
+/** Who serves a pool. */
+enum starpool_backend {
+    STARPOOL_BACKEND_AUTO,   /**< the driver for devices and managed memory, else starpool */
+    STARPOOL_BACKEND_DRIVER, /**< the driver's own pool */
+    STARPOOL_BACKEND_SLAB,   /**< starpool's engine over large pieces of the device's memory */
+    STARPOOL_BACKEND_CPU, /**< host memory, whatever the location is called; needs no driver */
+};
+
+/** How a pool can be shared between processes; several may be joined by `|`. */
+enum starpool_handle_type {
+    STARPOOL_HANDLE_NONE = 0,   /**< not shared */
+    STARPOOL_HANDLE_FD = 1,     /**< a file descriptor, within one machine */
+    STARPOOL_HANDLE_FABRIC = 8, /**< 64 bytes, also between machines of one fabric */
+};
+
 /**
  * Called when a pool cannot serve a request, after everything else has been tried.
  *
@@ -53,7 +68,7 @@ struct starpool_pool_config {
     uint64_t initial; /**< [bytes] reserved and touched at once; 0: when first asked */
     uint64_t maximum; /**< [bytes] most that may be reserved; 0: the system's limits */
     uint64_t release_threshold; /**< [bytes] reserved memory kept when blocks are freed; at the
-                                     next growth or trim what is free beyond it goes back;
+                                     next growth, trim or synchronize what is free beyond goes;
                                      STARPOOL_UNLIMITED (default) keeps everything */
     enum starpool_placement placement; /**< STARPOOL_STRICT by default */
     enum starpool_huge huge;           /**< STARPOOL_HUGE_TRANSPARENT by default */
@@ -64,6 +79,13 @@ struct starpool_pool_config {
     const char *name;    /**< for messages and reports; copied; NULL: made from the location */
     starpool_oom_fn on_oom; /**< NULL: none */
     void *on_oom_arg;
+    enum starpool_backend backend; /**< STARPOOL_BACKEND_AUTO by default */
+    unsigned handle_types;         /**< bits of enum starpool_handle_type; 0: not shared */
+    bool follows_events;        /**< a stream may have what another freed, if it waits for the
+                                     free; on by default */
+    bool is_opportunistic;      /**< or if the free has executed; on by default */
+    bool allows_internal_waits; /**< or if a wait for the free is added, which is done before
+                                     the pool grows; on by default */
 };
 
 /**
@@ -80,16 +102,21 @@ STARPOOL_API void starpool_pool_config_init(struct starpool_pool_config *config)
  *
  * A location {STARPOOL_HOST_NUMA, STARPOOL_ID_NEAREST} means the node nearest to the calling
  * thread. A pool of kind STARPOOL_HOST uses the nodes of ordinary memory only: never the
- * memory of a GPU, an empty placeholder or a slower tier.
+ * memory of a GPU, an empty placeholder or a slower tier. With STARPOOL_BACKEND_CPU a pool of
+ * kind STARPOOL_DEVICE is made of the host's memory and needs no driver.
  *
  * @param config    what the pool should be like; not kept
  * @param pool_out  written only on STARPOOL_OK
  *
  * @retval STARPOOL_OK       `*pool_out` is set
  * @retval STARPOOL_EINVAL   an argument is NULL, or a member of `config` has no such value, or
- *                           `initial` is above `maximum`
- * @retval STARPOOL_EDEVICE  there is no such NUMA node, or it is not allowed to this process
- * @retval STARPOOL_ENOTSUP  the kind or type of memory needs a driver that is not there
+ *                           `initial` or, for a device, `release_threshold` is above `maximum`
+ * @retval STARPOOL_EDEVICE  there is no such device or NUMA node, or it is not allowed to this
+ *                           process
+ * @retval STARPOOL_ENOTINIT it needs a driver, and there is none
+ * @retval STARPOOL_ENOTSUP  the driver or this version has no such pool
+ * @retval STARPOOL_EDRIVER  anything else of the driver; starpool_driver_error() has the
+ * CUresult
  * @retval STARPOOL_ENOMEM, STARPOOL_ENODE, STARPOOL_ECGROUP, STARPOOL_EMEMLOCK
  *                           `initial` bytes are not to be had
  *
@@ -103,8 +130,9 @@ starpool_pool_create(const struct starpool_pool_config *config,
 /**
  * Give up a pool.
  *
- * Returns at once. Blocks that are still live stay valid and may be freed as before; the
- * pool's memory is released when the last of them is. Until then the pool serves no further
+ * Returns at once. Blocks that are still live, or freed in a stream that has not come there,
+ * keep their memory, and may be freed as before; the pool's memory is released when the last of
+ * them is. Until then the pool serves no further
  * allocation. Destroying the current pool of a location makes the default one current again.
  * NULL and a default pool are left alone, the latter with a message.
  *
@@ -118,14 +146,16 @@ STARPOOL_API void starpool_pool_destroy(struct starpool_pool *pool);
 /**
  * The default pool of a location; made when first asked for.
  *
- * @param location  HOST or HOST_NUMA; STARPOOL_ID_NEAREST is accepted
- * @param memory    STARPOOL_PINNED
+ * @param location  DEVICE, HOST, HOST_NUMA, where STARPOOL_ID_NEAREST is accepted, or for
+ *                  managed memory also NONE
+ * @param memory    STARPOOL_PINNED or STARPOOL_MANAGED
  * @param pool_out  written only on STARPOOL_OK; never to be destroyed
  *
  * @retval STARPOOL_OK       `*pool_out` is set
- * @retval STARPOOL_EINVAL   `pool_out` is NULL, or no such kind or type
- * @retval STARPOOL_EDEVICE  there is no such NUMA node
- * @retval STARPOOL_ENOTSUP  needs a driver that is not there
+ * @retval STARPOOL_EINVAL   `pool_out` is NULL, no such kind or type, or a negative device
+ * @retval STARPOOL_EDEVICE  there is no such device or NUMA node
+ * @retval STARPOOL_ENOTINIT it needs a driver, and there is none
+ * @retval STARPOOL_ENOTSUP  the driver has no such pool
  * @retval STARPOOL_ENOMEM   no memory for the pool's own data
  *
  * Threads: any, at once. Locks: REGISTRY.
@@ -165,8 +195,9 @@ starpool_pool_set_current(struct starpool_location location, enum starpool_memor
 /**
  * Give free memory back to the system.
  *
- * Drains the threads' caches, then releases whole segments without a live block, until no more
- * than `keep` bytes are reserved or nothing can be released.
+ * Drains the threads' caches and takes notice of frees in streams that have executed, then
+ * releases whole segments without a live block, until no more than `keep` bytes are reserved or
+ * nothing can be released.
  *
  * @param pool  the pool
  * @param keep  [bytes] at least this much stays reserved, if so much is
@@ -179,7 +210,23 @@ starpool_pool_set_current(struct starpool_location location, enum starpool_memor
  */
 STARPOOL_API enum starpool_status starpool_pool_trim(struct starpool_pool *pool, uint64_t keep);
 
-/** Attributes of a pool, all in bytes. */
+/**
+ * Give free memory of the driver's pool back to the system, and nothing that is starpool's.
+ *
+ * @param pool  a pool that the driver serves
+ * @param keep  [bytes] at least this much stays reserved, if so much is
+ *
+ * @retval STARPOOL_OK       done, also if nothing could be released
+ * @retval STARPOOL_EINVAL   `pool` is NULL
+ * @retval STARPOOL_ENOTSUP  the pool is not the driver's
+ * @retval STARPOOL_EDRIVER  anything else; starpool_driver_error() has the CUresult
+ *
+ * Threads: any, at once. Source: CUDA Driver API, cuMemPoolTrimTo.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_pool_trim_driver(struct starpool_pool *pool, uint64_t keep);
+
+/** Attributes of a pool, in bytes but for the last three. */
 enum starpool_pool_attribute {
     STARPOOL_ATTR_RELEASE_THRESHOLD, /**< may be set */
     STARPOOL_ATTR_MAXIMUM, /**< may be set, also below what is reserved: then no growth;
@@ -187,7 +234,12 @@ enum starpool_pool_attribute {
     STARPOOL_ATTR_RESERVED_CURRENT,
     STARPOOL_ATTR_RESERVED_HIGH, /**< may be set to 0: starts again from the current value */
     STARPOOL_ATTR_USED_CURRENT,
-    STARPOOL_ATTR_USED_HIGH, /**< may be set to 0: starts again from the current value */
+    STARPOOL_ATTR_USED_HIGH, /**< may be set to 0: starts again from the current value, and with
+                                  it the peak number of blocks */
+    STARPOOL_ATTR_FOLLOWS_EVENTS, /**< may be set, as the next two: 0 or 1, as the member of the
+                                       configuration says */
+    STARPOOL_ATTR_OPPORTUNISTIC,
+    STARPOOL_ATTR_INTERNAL_WAITS,
 };
 
 /**
@@ -215,8 +267,9 @@ starpool_pool_get_attribute(struct starpool_pool *pool, enum starpool_pool_attri
  * @param value      [bytes] 0 for the high-water marks
  *
  * @retval STARPOOL_OK      set
- * @retval STARPOOL_EINVAL  `pool` is NULL, no such attribute, it is read-only, or a high-water
- *                          mark is set to another value than 0
+ * @retval STARPOOL_EINVAL  `pool` is NULL, no such attribute, it is read-only (as the maximum
+ * of a pool of the driver is), a high-water mark is set to another value than 0, or a flag to
+ * another than 0 and 1
  *
  * Threads: any, at once. Locks: POOL.
  * Source:  CUDA Driver API, cuMemPoolSetAttribute.

@@ -22,6 +22,8 @@ extern "C" {
     X(reserved_high_bytes, "most taken from the system")                          \
     X(cached_bytes, "in threads' caches, ready")                                  \
     X(largest_hole_bytes, "largest free range")                                   \
+    X(ordered_ready_bytes, "in chunks for streams, free for all")                 \
+    X(ordered_pending_bytes, "freed in a stream, not seen to be over")            \
     X(locked_bytes, "locked in memory")                                           \
     X(huge_bytes, "on reserved huge pages")                                       \
     X(huge_fallback_bytes, "wanted on reserved huge pages, got transparent ones") \
@@ -29,11 +31,18 @@ extern "C" {
     X(spilled_high_bytes, "most reserved on another node")                        \
     X(unbound_bytes, "reserved but not bound: the system refused binding")        \
     X(n_live, "live blocks")                                                      \
+    X(n_live_high, "most live blocks, those in threads' caches included")         \
     X(n_allocs, "allocations served")                                             \
     X(n_frees, "blocks freed")                                                    \
     X(n_resident, "allocations served without growth")                            \
     X(n_refused, "allocations refused")                                           \
     X(n_wrong_frees, "frees of a wrong address")                                  \
+    X(n_takes_fresh, "served to a stream: nothing had been there")                \
+    X(n_takes_stream, "served to a stream: freed in the same stream")             \
+    X(n_takes_seen, "served to a stream: the host had seen the free")             \
+    X(n_takes_event, "served to a stream: it waits for the free")                 \
+    X(n_takes_executed, "served to a stream: the free had executed")              \
+    X(n_takes_internal, "served to a stream: a wait was added")                   \
     X(n_segments, "segments held now")                                            \
     X(n_grows, "segments taken")                                                  \
     X(n_releases, "segments given back")                                          \

@@ -95,6 +95,11 @@ void sp_addrmap_set_span(uintptr_t base, struct sp_span *span)
     set_all(base, SP_SPAN_SIZE, span == NULL ? SP_ENTRY_OURS : (uintptr_t)span | SP_ENTRY_SPAN);
 }
 
+void sp_addrmap_set_chunk(uintptr_t base, size_t size, void *chunk)
+{
+    set_all(base, size, chunk == NULL ? SP_ENTRY_OURS : (uintptr_t)chunk | SP_ENTRY_CHUNK);
+}
+
 static struct sp_range *below_in_span(struct sp_span *span, uintptr_t address)
 {
     /* By number and not by address: the span may be on its way elsewhere. */
@@ -117,9 +122,9 @@ struct sp_range *sp_addrmap_below(uintptr_t address)
          address = sp_round_down(address, SP_PAGE) - 1) {
         struct sp_range *range = NULL;
 
-        if (entry & SP_ENTRY_SPAN)
+        if ((entry & SP_ENTRY_CHUNK) == SP_ENTRY_SPAN)
             range = below_in_span((struct sp_span *)(entry & SP_ENTRY_POINTER), address);
-        else if (entry != SP_ENTRY_OURS)
+        else if ((entry & SP_ENTRY_OURS) == 0)
             range = (struct sp_range *)(entry & SP_ENTRY_POINTER);
         if (range != NULL)
             return range;

@@ -30,10 +30,11 @@
 
 /* One entry a page: 0 if it is no pool's; SP_ENTRY_OURS if it is, but no block begins there;
  * the record of the block that begins there, with its tag and slot in the highest bits, where a
- * free finds them without waiting for the record; or, with SP_ENTRY_SPAN set, the span that the
- * page belongs to. */
+ * free finds them without waiting for the record; with SP_ENTRY_SPAN set, the span that the
+ * page belongs to; or, with both bits set, what sp_addrmap_set_chunk() was given. */
 #define SP_ENTRY_SPAN       ((uintptr_t)1)
 #define SP_ENTRY_OURS       ((uintptr_t)2)
+#define SP_ENTRY_CHUNK      (SP_ENTRY_SPAN | SP_ENTRY_OURS)
 #define SP_ENTRY_TAG_SHIFT  56
 #define SP_ENTRY_SLOT_SHIFT 48
 #define SP_ENTRY_POINTER    ((((uintptr_t)1 << SP_ENTRY_SLOT_SHIFT) - 1) & ~(uintptr_t)3)
@@ -74,6 +75,11 @@ void sp_addrmap_set_span(uintptr_t base, struct sp_span *span);
 /* Enter or (with NULL) forget a block of a span. */
 void sp_span_set(struct sp_span *span, uintptr_t start, struct sp_range *range);
 
+/* Enter or (with NULL) forget memory in which blocks are found by other means: `chunk` is a
+ * record of the user's, at a multiple of 4, that stays readable for ever. A block that was
+ * entered at `base` is forgotten. */
+void sp_addrmap_set_chunk(uintptr_t base, size_t size, void *chunk);
+
 /* The entry of an address's page; 0 if it is no pool's. */
 static inline uintptr_t sp_addrmap_entry(uintptr_t address)
 {
@@ -95,6 +101,15 @@ static inline bool sp_addrmap_is_ours(uintptr_t address)
     return sp_addrmap_entry(address) != 0;
 }
 
+/* The chunk that the address is in, or NULL. */
+static inline void *sp_addrmap_chunk(uintptr_t address)
+{
+    uintptr_t entry = sp_addrmap_entry(address);
+
+    return (entry & SP_ENTRY_CHUNK) == SP_ENTRY_CHUNK ? (void *)(entry & SP_ENTRY_POINTER)
+                                                      : NULL;
+}
+
 /* The entry of the unit at `address`. */
 static inline _Atomic uintptr_t *sp_span_unit(struct sp_span *span, uintptr_t address)
 {
@@ -108,7 +123,7 @@ static inline struct sp_found sp_addrmap_find(uintptr_t address)
     size_t unit = SP_PAGE;
 
     if ((entry & (SP_ENTRY_SPAN | SP_ENTRY_OURS)) != 0) {
-        if (entry == SP_ENTRY_OURS)
+        if ((entry & SP_ENTRY_OURS) != 0)
             return (struct sp_found){NULL, 0, 0};
         unit = SP_SMALL_UNIT;
         entry = atomic_load_explicit(

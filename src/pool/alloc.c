@@ -5,6 +5,7 @@
 
 #include <starpool/pool.h>
 
+#include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
 #include "src/pool/wrong.h"
@@ -51,6 +52,10 @@ static enum starpool_status take_slowly(struct starpool_pool *pool, size_t size,
     struct sp_range *range = NULL;
     enum starpool_status status = STARPOOL_OK;
 
+    if (SP_UNLIKELY(pool->driver != NULL))
+        return align > SP_SMALL_UNIT
+                   ? STARPOOL_ENOTSUP
+                   : sp_driver_pool_alloc(pool, size, STARPOOL_STREAM_HOST, ptr_out);
     if (alloc.is_watched && align <= SP_SMALL_UNIT)
         range =
             take_from_cache(sp_owner->fronts[pool->slot], pool, size, sp_bias_is_ordered).range;
@@ -65,14 +70,22 @@ static enum starpool_status take_slowly(struct starpool_pool *pool, size_t size,
     return STARPOOL_OK;
 }
 
+static enum starpool_status take_on_stream(struct starpool_pool *pool, size_t size,
+                                           starpool_stream stream, void **ptr_out)
+{
+    return pool->driver != NULL ? sp_driver_pool_alloc(pool, size, stream, ptr_out)
+                                : sp_ordered_alloc(pool, size, stream, ptr_out);
+}
+
 enum starpool_status starpool_alloc(struct starpool_pool *pool, size_t size,
                                     starpool_stream stream, void **ptr_out)
 {
     struct sp_cached block;
 
-    if (SP_UNLIKELY(pool == NULL || ptr_out == NULL || size == 0 ||
-                    stream != STARPOOL_STREAM_HOST))
+    if (SP_UNLIKELY(pool == NULL || ptr_out == NULL || size == 0))
         return STARPOOL_EINVAL;
+    if (SP_UNLIKELY(stream != STARPOOL_STREAM_HOST))
+        return take_on_stream(pool, size, stream, ptr_out);
     size = sp_store_round(size);
     if (SP_UNLIKELY(size == 0)) {
         sp_pool_note_refusal(pool, SIZE_MAX, STARPOOL_ENOMEM);
@@ -85,15 +98,31 @@ enum starpool_status starpool_alloc(struct starpool_pool *pool, size_t size,
     return STARPOOL_OK;
 }
 
+static enum starpool_status location_of(starpool_stream handle,
+                                        struct starpool_location *location_out)
+{
+    struct sp_stream *stream;
+    enum starpool_status status = sp_streams_get(handle, &stream);
+
+    if (status != STARPOOL_OK)
+        return status;
+    status = sp_streams_location(stream, location_out);
+    sp_streams_put(stream);
+    return status;
+}
+
 enum starpool_status starpool_alloc_current(size_t size, starpool_stream stream, void **ptr_out)
 {
-    static const struct starpool_location host = {STARPOOL_HOST, 0};
+    struct starpool_location location = {STARPOOL_HOST, 0};
     struct starpool_pool *pool;
-    enum starpool_status status;
+    enum starpool_status status = STARPOOL_OK;
 
-    if (ptr_out == NULL || size == 0 || stream != STARPOOL_STREAM_HOST)
+    if (ptr_out == NULL || size == 0)
         return STARPOOL_EINVAL;
-    status = sp_registry_get_current(host, STARPOOL_PINNED, &pool);
+    if (stream != STARPOOL_STREAM_HOST)
+        status = location_of(stream, &location);
+    if (status == STARPOOL_OK)
+        status = sp_registry_get_current(location, STARPOOL_PINNED, &pool);
     if (status != STARPOOL_OK)
         return status;
     status = starpool_alloc(pool, size, stream, ptr_out);
@@ -143,7 +172,7 @@ static SP_ALWAYS_INLINE bool give_to_cache(struct sp_front *front, const struct 
 
 /* From LIVE to TAKEN; false if it is not LIVE. Two frees of one block at the same moment are
  * told apart only with checks on: the exchange would cost every free its price again. */
-static bool take_back(struct sp_range *range)
+bool sp_pool_take_back(struct sp_range *range)
 {
     if (sp_wrong_is_race_proof)
         return atomic_exchange_explicit(&range->state, SP_RANGE_TAKEN, memory_order_acq_rel) ==
@@ -157,7 +186,7 @@ static bool take_back(struct sp_range *range)
 /* False if no live block begins there. */
 static bool give_slowly(const struct sp_found *found, void *ptr)
 {
-    if (found->range == NULL || !take_back(found->range))
+    if (found->range == NULL || !sp_pool_take_back(found->range))
         return false;
     if (sp_poison_is_on)
         sp_poison_block_freed(ptr, found->range->size);
@@ -176,38 +205,74 @@ static SP_ALWAYS_INLINE bool give(const struct sp_found *found, void *ptr)
     return give_slowly(found, ptr);
 }
 
+/* What is in the order of streams, before or from now on; then what is wrong. */
+static enum starpool_status give_on_stream(void *ptr, starpool_stream stream)
+{
+    enum starpool_status status;
+
+    if (ptr == NULL)
+        return STARPOOL_EINVAL;
+    if (sp_driver_pool_free(ptr, stream, &status))
+        return status;
+    if (stream != STARPOOL_STREAM_HOST)
+        return sp_ordered_free(ptr, stream);
+    if (sp_ordered_free_by_host(ptr))
+        return STARPOOL_OK;
+    sp_wrong_free(ptr, true);
+    return STARPOOL_EINVAL;
+}
+
 enum starpool_status starpool_free(void *ptr, starpool_stream stream)
 {
     struct sp_found found;
 
     if (SP_UNLIKELY(stream != STARPOOL_STREAM_HOST))
-        return STARPOOL_EINVAL;
+        return give_on_stream(ptr, stream);
     found = sp_addrmap_find((uintptr_t)ptr);
     if (SP_LIKELY(give(&found, ptr)))
         return STARPOOL_OK;
-    if (ptr != NULL)
-        sp_wrong_free(ptr, true);
-    return STARPOOL_EINVAL;
+    return give_on_stream(ptr, stream);
 }
 
 enum sp_free_result sp_free_if_ours(void *ptr)
 {
     struct sp_found found = sp_addrmap_find((uintptr_t)ptr);
 
-    if (SP_LIKELY(give(&found, ptr)))
+    if (SP_LIKELY(give(&found, ptr)) || sp_ordered_free_by_host(ptr))
         return SP_FREED;
     return sp_wrong_free(ptr, false) ? SP_FREE_WRONG : SP_FREE_FOREIGN;
 }
 
 /* ---- questions ----------------------------------------------------------------------- */
 
+/* A block that is in the order of streams. */
+static bool find_ordered(const void *ptr, struct starpool_block_info *info_out)
+{
+    struct sp_reuse_block block;
+    struct starpool_pool *pool;
+
+    if (!sp_ordered_find(ptr, &pool, &block))
+        return sp_driver_pool_find(ptr, info_out);
+    info_out->pool = pool;
+    info_out->base = (const void *)block.start;
+    info_out->size = block.size;
+    return true;
+}
+
 enum starpool_status starpool_pool_of(const void *ptr, struct starpool_pool **pool_out)
 {
+    struct starpool_block_info info = {.struct_size = sizeof(info)};
     struct sp_range *range = sp_addrmap_find((uintptr_t)ptr).range;
 
-    if (pool_out == NULL || range == NULL || sp_range_state(range) != SP_RANGE_LIVE)
+    if (pool_out == NULL)
         return STARPOOL_EINVAL;
-    *pool_out = sp_range_pool(range);
+    if (range != NULL && sp_range_state(range) == SP_RANGE_LIVE) {
+        *pool_out = sp_range_pool(range);
+        return STARPOOL_OK;
+    }
+    if (!find_ordered(ptr, &info) || info.base != ptr)
+        return STARPOOL_EINVAL;
+    *pool_out = info.pool;
     return STARPOOL_OK;
 }
 
@@ -219,8 +284,12 @@ enum starpool_status starpool_block_info(const void *ptr, struct starpool_block_
         return STARPOOL_EINVAL;
     range = sp_addrmap_below((uintptr_t)ptr);
     if (range == NULL || sp_range_state(range) != SP_RANGE_LIVE ||
-        (uintptr_t)ptr - range->start >= range->size)
-        return STARPOOL_EINVAL;
+        (uintptr_t)ptr - range->start >= range->size) {
+        if (!find_ordered(ptr, info_out))
+            return STARPOOL_EINVAL;
+        info_out->struct_size = sizeof(*info_out);
+        return STARPOOL_OK;
+    }
     info_out->struct_size = sizeof(*info_out);
     info_out->pool = sp_range_pool(range);
     info_out->base = (const void *)range->start;

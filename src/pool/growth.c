@@ -18,6 +18,8 @@ struct request {
     bool is_paged;    /* a small block that takes a page, because a span is not to be had */
     bool is_at_limit; /* the pool's own maximum is why it was refused */
     struct sp_range *range;
+    struct sp_ordered_request
+        *ordered; /* not NULL: what a stream asks for, instead of a block */
 };
 
 /* Caches that hold what a growth would have had to get are too large. */
@@ -118,6 +120,8 @@ enum starpool_status sp_pool_grow_initial(struct starpool_pool *pool, size_t byt
 /* What a request needs in one piece; less than its size if it does not fit at all. */
 static size_t piece_size_for(const struct request *request)
 {
+    if (request->ordered != NULL)
+        return sp_ordered_chunk_size(request->ordered);
     if (request->is_paged)
         return sp_round_up(request->size, SP_PAGE);
     if (request->size < SP_SMALL_LIMIT && request->align <= SP_PAGE)
@@ -127,13 +131,18 @@ static size_t piece_size_for(const struct request *request)
 
 static bool take_locked(struct starpool_pool *pool, struct request *request)
 {
+    if (request->ordered != NULL)
+        return sp_ordered_take_locked(pool, request->ordered);
     if (request->is_paged)
         request->range = sp_store_take_pages(&pool->store, request->size);
     else
         request->range = sp_store_take(&pool->store, request->size, request->align);
     sp_pool_check(pool);
-    pool->stats.n_allocs += request->range != NULL;
-    return request->range != NULL;
+    if (request->range == NULL)
+        return false;
+    pool->stats.n_allocs++;
+    sp_pool_note_peaks(pool);
+    return true;
 }
 
 struct sp_range *sp_pool_take_locked(struct starpool_pool *pool, size_t size, size_t align)
@@ -141,6 +150,35 @@ struct sp_range *sp_pool_take_locked(struct starpool_pool *pool, size_t size, si
     struct request request = {.size = size, .align = align};
 
     return take_locked(pool, &request) ? request.range : NULL;
+}
+
+/* The locks that a request needs, with enough records for it. */
+static enum starpool_status lock_for(struct starpool_pool *pool, const struct request *request)
+{
+    return request->ordered != NULL ? sp_ordered_lock(pool) : sp_pool_lock_stocked(pool);
+}
+
+static void unlock_for(struct starpool_pool *pool, const struct request *request)
+{
+    if (request->ordered != NULL)
+        sp_ordered_unlock(pool);
+    else
+        sp_lock_give(&pool->lock);
+}
+
+/* Take the block and give the locks. A stream's request that got a chunk, but found the engine
+ * short of records then, only needs to come again. */
+static bool take_and_unlock(struct starpool_pool *pool, struct request *request)
+{
+    bool is_done = take_locked(pool, request);
+
+    unlock_for(pool, request);
+    if (is_done || request->ordered == NULL || !request->ordered->has_chunk ||
+        lock_for(pool, request) != STARPOOL_OK)
+        return is_done;
+    is_done = take_locked(pool, request);
+    unlock_for(pool, request);
+    return is_done;
 }
 
 /* With the growth lock: grow, and take the block before another thread does. */
@@ -161,14 +199,13 @@ static enum starpool_status grow_and_take(struct starpool_pool *pool, struct req
         status = get_piece(pool, missing, &request->is_at_limit, &piece);
         if (status != STARPOOL_OK)
             return status;
-        status = sp_pool_lock_stocked(pool);
+        status = lock_for(pool, request);
         if (status != STARPOOL_OK) {
             sp_pool_put_back(pool, piece);
             return status;
         }
         sp_pool_add_piece(pool, piece);
-        is_done = take_locked(pool, request);
-        sp_lock_give(&pool->lock);
+        is_done = take_and_unlock(pool, request);
         if (is_done)
             return STARPOOL_OK;
         /* The piece came elsewhere than foreseen. */
@@ -176,7 +213,8 @@ static enum starpool_status grow_and_take(struct starpool_pool *pool, struct req
     return STARPOOL_ENOMEM;
 }
 
-/* Caches first, then what the release threshold says is too much, then growth. */
+/* Caches and idle chunks first, then what the release threshold says is too much, then growth.
+ */
 static enum starpool_status drain_or_grow(struct starpool_pool *pool, struct request *request)
 {
     enum starpool_status status;
@@ -185,7 +223,8 @@ static enum starpool_status drain_or_grow(struct starpool_pool *pool, struct req
 
     sp_lock_take(&pool->growth);
     sp_pool_drain(pool);
-    status = sp_pool_lock_stocked(pool);
+    sp_ordered_settle(pool, 0);
+    status = lock_for(pool, request);
     if (status != STARPOOL_OK) {
         sp_lock_give(&pool->growth);
         return status;
@@ -196,7 +235,7 @@ static enum starpool_status drain_or_grow(struct starpool_pool *pool, struct req
     is_done = take_locked(pool, request);
     sp_store_be_thorough(&pool->store, false);
     pool->stats.n_resident += is_done;
-    sp_lock_give(&pool->lock);
+    unlock_for(pool, request);
     if (is_done) {
         lower_bound(pool);
     } else {
@@ -253,12 +292,19 @@ static bool is_shortage(enum starpool_status status)
            status == STARPOOL_ECGROUP || status == STARPOOL_EMEMLOCK;
 }
 
-/* The rungs that need nobody else. A small block that could not have a span may have a page. */
+/* The rungs that need nobody else. A small block that could not have a span may have a page,
+ * and a stream a chunk that is just enough. */
 static enum starpool_status try(struct starpool_pool *pool, struct request *request)
 {
     enum starpool_status status = drain_or_grow(pool, request);
 
-    if (is_shortage(status) && request->size < SP_SMALL_LIMIT && request->align <= SP_PAGE) {
+    if (!is_shortage(status))
+        return status;
+    if (request->ordered != NULL) {
+        request->ordered->is_exact = true;
+        status = drain_or_grow(pool, request);
+        request->ordered->is_exact = false;
+    } else if (request->size < SP_SMALL_LIMIT && request->align <= SP_PAGE) {
         request->is_paged = true;
         status = drain_or_grow(pool, request);
         request->is_paged = false;
@@ -266,23 +312,41 @@ static enum starpool_status try(struct starpool_pool *pool, struct request *requ
     return status;
 }
 
+static enum starpool_status climb(struct starpool_pool *pool, struct request *request)
+{
+    enum starpool_status status = try(pool, request);
+
+    /* What others hold is no help against the pool's own maximum. */
+    if (is_shortage(status) && !request->is_at_limit && trim_others(pool, status) > 0)
+        status = try(pool, request);
+    for (unsigned attempt = 0; is_shortage(status) && pool->config.on_oom != NULL; attempt++) {
+        if (!pool->config.on_oom(pool, request->size, attempt, pool->config.on_oom_arg))
+            break;
+        status = try(pool, request);
+    }
+    if (status != STARPOOL_OK)
+        sp_pool_note_refusal(pool, request->size, status);
+    return status;
+}
+
 enum starpool_status sp_pool_climb(struct starpool_pool *pool, size_t size, size_t align,
                                    struct sp_range **range_out)
 {
     struct request request = {.size = size, .align = align};
-    enum starpool_status status = try(pool, &request);
+    enum starpool_status status;
 
-    /* What others hold is no help against the pool's own maximum. */
-    if (is_shortage(status) && !request.is_at_limit && trim_others(pool, status) > 0)
-        status = try(pool, &request);
-    for (unsigned attempt = 0; is_shortage(status) && pool->config.on_oom != NULL; attempt++) {
-        if (!pool->config.on_oom(pool, size, attempt, pool->config.on_oom_arg))
-            break;
-        status = try(pool, &request);
-    }
+    /* Frees that have executed meanwhile are the host's. */
+    sp_streams_poll(true);
+    status = climb(pool, &request);
     if (status == STARPOOL_OK)
         *range_out = request.range;
-    else
-        sp_pool_note_refusal(pool, size, status);
     return status;
+}
+
+enum starpool_status sp_pool_climb_ordered(struct starpool_pool *pool,
+                                           struct sp_ordered_request *ordered)
+{
+    struct request request = {.size = ordered->size, .align = SP_PAGE, .ordered = ordered};
+
+    return climb(pool, &request);
 }

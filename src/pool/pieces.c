@@ -144,6 +144,8 @@ uint64_t sp_pool_trim_locked(struct starpool_pool *pool, uint64_t keep)
     struct sp_piece *next;
 
     sp_pool_drain(pool);
+    if (sp_pool_reserved(pool) > keep)
+        sp_ordered_settle(pool, 0);
     sp_lock_take(&pool->lock);
     sp_store_drop_idle_spans(&pool->store);
     sp_lock_give(&pool->lock);
@@ -166,6 +168,8 @@ uint64_t sp_pool_trim(struct starpool_pool *pool, uint64_t keep)
 {
     uint64_t released;
 
+    /* Frees that have executed meanwhile are seen now. */
+    sp_streams_poll(true);
     sp_lock_take(&pool->growth);
     released = sp_pool_trim_locked(pool, keep);
     sp_lock_give(&pool->growth);

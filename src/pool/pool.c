@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A pool's life: configuration, creation, attributes, destruction (deferred while blocks are
+/* A pool's life: configuration, creation, destruction (deferred while blocks are
  * live). Which pool is whose is the registry's business; memory is growth.c's. */
 #include "config.h"
 
@@ -11,6 +11,7 @@
 
 #include "numa/host_pool.h"
 #include "numa/topo.h"
+#include "src/pool/driver_pool.h"
 #include "src/pool/private.h"
 
 void starpool_pool_config_init(struct starpool_pool_config *config)
@@ -22,20 +23,39 @@ void starpool_pool_config_init(struct starpool_pool_config *config)
         .release_threshold = STARPOOL_UNLIMITED,
         .placement = STARPOOL_STRICT,
         .huge = STARPOOL_HUGE_TRANSPARENT,
+        .follows_events = true,
+        .is_opportunistic = true,
+        .allows_internal_waits = true,
     };
 }
 
 /* ---- creation ------------------------------------------------------------------------ */
 
-static bool config_is_valid(const struct starpool_pool_config *config)
+static bool threshold_is_valid(const struct starpool_pool_config *config)
 {
-    return config->struct_size >= sizeof(*config) &&
-           (config->maximum == 0 || config->initial <= config->maximum) &&
-           (unsigned)config->placement <= STARPOOL_SPILL &&
-           (unsigned)config->huge <= STARPOOL_HUGE_EXPLICIT;
+    return config->location.kind != STARPOOL_DEVICE || config->maximum == 0 ||
+           config->release_threshold == STARPOOL_UNLIMITED ||
+           config->release_threshold <= config->maximum;
 }
 
-/* Put the nearest node in the place of STARPOOL_ID_NEAREST, and refuse what there is not. */
+static bool config_is_valid(const struct starpool_pool_config *config)
+{
+    const unsigned handle_types = STARPOOL_HANDLE_FD | STARPOOL_HANDLE_FABRIC;
+
+    return config->struct_size >= sizeof(*config) &&
+           (config->maximum == 0 || config->initial <= config->maximum) &&
+           threshold_is_valid(config) && (unsigned)config->placement <= STARPOOL_SPILL &&
+           (unsigned)config->huge <= STARPOOL_HUGE_EXPLICIT &&
+           (unsigned)config->backend <= STARPOOL_BACKEND_CPU &&
+           (config->handle_types & ~handle_types) == 0;
+}
+
+bool sp_location_needs_driver(struct starpool_location location, enum starpool_memory memory)
+{
+    return location.kind == STARPOOL_DEVICE || memory == STARPOOL_MANAGED;
+}
+
+/* Put the nearest node in the place of STARPOOL_ID_NEAREST, and refuse what there cannot be. */
 enum starpool_status sp_location_resolve(struct starpool_location *location,
                                          enum starpool_memory memory)
 {
@@ -46,20 +66,16 @@ enum starpool_status sp_location_resolve(struct starpool_location *location,
         return STARPOOL_EINVAL;
     switch (location->kind) {
     case STARPOOL_NONE:
-        return memory == STARPOOL_MANAGED ? STARPOOL_ENOTSUP : STARPOOL_EINVAL;
+        return memory == STARPOOL_MANAGED && location->id == 0 ? STARPOOL_OK : STARPOOL_EINVAL;
     case STARPOOL_DEVICE:
-        return STARPOOL_ENOTSUP;
+        return location->id < 0 ? STARPOOL_EINVAL : STARPOOL_OK;
     case STARPOOL_HOST:
-        if (location->id != 0)
-            return STARPOOL_EINVAL;
-        return memory == STARPOOL_MANAGED ? STARPOOL_ENOTSUP : STARPOOL_OK;
+        return location->id != 0 ? STARPOOL_EINVAL : STARPOOL_OK;
     case STARPOOL_HOST_NUMA:
         break;
     default:
         return STARPOOL_EINVAL;
     }
-    if (memory == STARPOOL_MANAGED)
-        return STARPOOL_ENOTSUP;
     if (location->id < STARPOOL_ID_NEAREST)
         return STARPOOL_EDEVICE;
     if (location->id != STARPOOL_ID_NEAREST)
@@ -76,6 +92,10 @@ static void set_name(struct starpool_pool *pool)
 
     if (name != NULL)
         snprintf(pool->name, sizeof(pool->name), "%s", name);
+    else if (pool->memory == STARPOOL_MANAGED)
+        snprintf(pool->name, sizeof(pool->name), "managed pool");
+    else if (pool->location.kind == STARPOOL_DEVICE)
+        snprintf(pool->name, sizeof(pool->name), "DEVICE %d pool", pool->location.id);
     else if (pool->location.kind == STARPOOL_HOST_NUMA)
         snprintf(pool->name, sizeof(pool->name), "HOST_NUMA %d pool", pool->location.id);
     else
@@ -83,30 +103,46 @@ static void set_name(struct starpool_pool *pool)
     pool->config.name = pool->name;
 }
 
-enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config,
-                                       struct sp_backing *backing,
-                                       struct starpool_pool **pool_out)
+enum starpool_status sp_pool_make(const struct starpool_pool_config *config,
+                                  struct starpool_pool **pool_out)
 {
     struct starpool_pool *pool = calloc(1, sizeof(*pool));
-    enum starpool_status status = STARPOOL_OK;
 
     sp_pool_setup();
-    if (pool == NULL) {
-        backing->ops->destroy(backing);
+    if (pool == NULL)
         return STARPOOL_ENOMEM;
-    }
     pool->location = config->location;
     pool->memory = config->memory;
     pool->config = *config;
-    pool->backing = backing;
     pool->maximum = config->maximum;
     pool->release_threshold = config->release_threshold;
+    pool->policy = (struct sp_reuse_policy){
+        .follows_events = config->follows_events,
+        .is_opportunistic = config->is_opportunistic,
+        .allows_internal_wait = config->allows_internal_waits,
+    };
     set_name(pool);
     atomic_store_explicit(&pool->front_bound, SP_FRONT_BOUND_HIGH, memory_order_relaxed);
     sp_lock_init(&pool->growth, SP_RANK_GROWTH);
     sp_lock_init(&pool->lock, SP_RANK_POOL);
     sp_store_init(&pool->store, pool);
     sp_depot_init(&pool->depot);
+    *pool_out = pool;
+    return STARPOOL_OK;
+}
+
+enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config,
+                                       struct sp_backing *backing,
+                                       struct starpool_pool **pool_out)
+{
+    struct starpool_pool *pool;
+    enum starpool_status status = sp_pool_make(config, &pool);
+
+    if (status != STARPOOL_OK) {
+        backing->ops->destroy(backing);
+        return status;
+    }
+    pool->backing = backing;
     pool->spare_front = config->has_exact_peak ? NULL : sp_front_make();
     sp_registry_add(pool);
     if (config->initial > 0)
@@ -117,6 +153,21 @@ enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config
     }
     *pool_out = pool;
     return STARPOOL_OK;
+}
+
+/* True if the driver makes the pool. */
+static bool is_drivers(const struct starpool_pool_config *config)
+{
+    switch (config->backend) {
+    case STARPOOL_BACKEND_DRIVER:
+        return true;
+    case STARPOOL_BACKEND_AUTO:
+        return sp_location_needs_driver(config->location, config->memory);
+    case STARPOOL_BACKEND_SLAB:
+    case STARPOOL_BACKEND_CPU:
+        break;
+    }
+    return false;
 }
 
 enum starpool_status starpool_pool_create(const struct starpool_pool_config *config,
@@ -133,6 +184,11 @@ enum starpool_status starpool_pool_create(const struct starpool_pool_config *con
     status = sp_location_resolve(&resolved.location, resolved.memory);
     if (status != STARPOOL_OK)
         return status;
+    if (is_drivers(&resolved))
+        return sp_driver_pool_create(&resolved, pool_out);
+    if (resolved.backend == STARPOOL_BACKEND_SLAB || resolved.memory == STARPOOL_MANAGED ||
+        resolved.handle_types != 0)
+        return STARPOOL_ENOTSUP;
     node = resolved.location.kind == STARPOOL_HOST_NUMA ? resolved.location.id : -1;
     status = sp_host_backing_create(node, &resolved, &backing);
     if (status != STARPOOL_OK)
@@ -144,7 +200,8 @@ enum starpool_status starpool_pool_create(const struct starpool_pool_config *con
 
 bool sp_pool_claim_release(struct starpool_pool *pool)
 {
-    if (!pool->is_destroyed || pool->is_released || !sp_store_is_empty(&pool->store))
+    if (!pool->is_destroyed || pool->is_released || !sp_store_is_empty(&pool->store) ||
+        (pool->driver != NULL && pool->stats.n_allocs != pool->stats.n_frees))
         return false;
     pool->is_released = true;
     return true;
@@ -191,7 +248,8 @@ void starpool_pool_destroy(struct starpool_pool *pool)
                pool->is_default ? "a default pool" : "needed as long as the process runs");
         return;
     }
-    sp_registry_forget_current(pool);
+    sp_registry_forget(pool);
+    sp_driver_pool_close(pool);
     sp_lock_take(&pool->growth);
     sp_lock_take(&pool->lock);
     pool->is_destroyed = true; /* No cache joins from here on. */
@@ -199,6 +257,9 @@ void starpool_pool_destroy(struct starpool_pool *pool)
     sp_pool_close_fronts(pool);
     sp_lock_take(&pool->lock);
     let_go_of_fronts(pool);
+    sp_streams_lock();
+    sp_ordered_settle_locked(pool, 0);
+    sp_streams_unlock();
     is_done = sp_pool_claim_release(pool);
     sp_lock_give(&pool->lock);
     sp_lock_give(&pool->growth);
@@ -210,101 +271,20 @@ enum starpool_status starpool_pool_trim(struct starpool_pool *pool, uint64_t kee
 {
     if (pool == NULL)
         return STARPOOL_EINVAL;
+    if (pool->driver != NULL)
+        return sp_driver_pool_trim(pool, keep);
     sp_pool_trim(pool, keep);
     return STARPOOL_OK;
+}
+
+enum starpool_status starpool_pool_trim_driver(struct starpool_pool *pool, uint64_t keep)
+{
+    if (pool == NULL)
+        return STARPOOL_EINVAL;
+    return pool->driver == NULL ? STARPOOL_ENOTSUP : sp_driver_pool_trim(pool, keep);
 }
 
 void sp_pool_make_permanent(struct starpool_pool *pool)
 {
     atomic_store(&pool->is_permanent, true);
-}
-
-/* ---- attributes ---------------------------------------------------------------------- */
-
-enum starpool_status starpool_pool_get_attribute(struct starpool_pool *pool,
-                                                 enum starpool_pool_attribute attribute,
-                                                 uint64_t *value_out)
-{
-    enum starpool_status status = STARPOOL_OK;
-
-    if (pool == NULL || value_out == NULL)
-        return STARPOOL_EINVAL;
-    sp_lock_take(&pool->lock);
-    switch (attribute) {
-    case STARPOOL_ATTR_RELEASE_THRESHOLD:
-        *value_out = pool->release_threshold;
-        break;
-    case STARPOOL_ATTR_MAXIMUM:
-        *value_out = pool->maximum;
-        break;
-    case STARPOOL_ATTR_RESERVED_CURRENT:
-        *value_out = pool->stats.reserved_bytes;
-        break;
-    case STARPOOL_ATTR_RESERVED_HIGH:
-        *value_out = pool->stats.reserved_high_bytes;
-        break;
-    case STARPOOL_ATTR_USED_CURRENT:
-        *value_out = sp_pool_used_bytes(pool);
-        break;
-    case STARPOOL_ATTR_USED_HIGH:
-        *value_out = pool->store.used_high_bytes;
-        break;
-    default:
-        status = STARPOOL_EINVAL;
-        break;
-    }
-    sp_lock_give(&pool->lock);
-    return status;
-}
-
-enum starpool_status starpool_pool_set_attribute(struct starpool_pool *pool,
-                                                 enum starpool_pool_attribute attribute,
-                                                 uint64_t value)
-{
-    enum starpool_status status = STARPOOL_OK;
-
-    if (pool == NULL)
-        return STARPOOL_EINVAL;
-    sp_lock_take(&pool->lock);
-    switch (attribute) {
-    case STARPOOL_ATTR_RELEASE_THRESHOLD:
-        pool->release_threshold = value;
-        break;
-    case STARPOOL_ATTR_MAXIMUM:
-        pool->maximum = value;
-        break;
-    case STARPOOL_ATTR_RESERVED_HIGH:
-        if (value != 0)
-            status = STARPOOL_EINVAL;
-        else
-            pool->stats.reserved_high_bytes = pool->stats.reserved_bytes;
-        break;
-    case STARPOOL_ATTR_USED_HIGH:
-        if (value != 0)
-            status = STARPOOL_EINVAL;
-        else
-            pool->store.used_high_bytes = pool->store.used_bytes;
-        break;
-    case STARPOOL_ATTR_RESERVED_CURRENT:
-    case STARPOOL_ATTR_USED_CURRENT:
-    default:
-        status = STARPOOL_EINVAL;
-        break;
-    }
-    sp_lock_give(&pool->lock);
-    return status;
-}
-
-enum starpool_status starpool_pool_get_config(struct starpool_pool *pool,
-                                              struct starpool_pool_config *config_out)
-{
-    if (pool == NULL || config_out == NULL || config_out->struct_size < sizeof(*config_out))
-        return STARPOOL_EINVAL;
-    sp_lock_take(&pool->lock);
-    *config_out = pool->config;
-    config_out->struct_size = sizeof(*config_out);
-    config_out->maximum = pool->maximum;
-    config_out->release_threshold = pool->release_threshold;
-    sp_lock_give(&pool->lock);
-    return STARPOOL_OK;
 }

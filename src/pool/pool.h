@@ -13,10 +13,14 @@
 
 #include "src/heap/store.h"
 #include "src/pool/front.h"
+#include "src/pool/ordered.h"
 #include "src/pool/pool_ops.h"
+#include "src/pool/registry.h"
 #include "src/util/lock.h"
 
 #define SP_POOL_NAME_SIZE 64
+
+struct sp_driver_pool;
 
 /* What the caches of a pool may hold each: at first and at most, and at least. It is lowered
  * where draining them serves a request, because what they hold cannot merge, and raised again
@@ -29,6 +33,7 @@
  *
  *   reserved_bytes == the sum of the pieces' sizes == store free + store used
  *   used bytes     == store.used_bytes - depot.cached_bytes - the sum of fronts' cached_bytes
+ *                     - ordered.chunk_bytes - ordered.parked_bytes + the engine's used bytes
  *
  * `growth` guards the backing, the pieces' list and closing of caches; it is held across system
  * calls. `lock` guards the rest and is not. Members that never change come first.
@@ -40,9 +45,9 @@ struct starpool_pool {
     struct starpool_pool_config config; /* as given; what can be set later stands below */
     char name[SP_POOL_NAME_SIZE];
     struct sp_backing *backing;
-    bool is_default;           /* set before others see the pool, but for the registry's lock */
-    bool is_current;           /* guarded by the registry's lock */
-    _Atomic bool is_permanent; /* cannot be destroyed; see sp_pool_make_permanent() */
+    bool is_default; /* set before others see the pool, but for the registry's lock */
+    bool is_current, is_given_up; /* guarded by the registry's lock */
+    _Atomic bool is_permanent;    /* cannot be destroyed; see sp_pool_make_permanent() */
 
     _Atomic size_t front_bound; /* [bytes] what each cache may hold */
 
@@ -52,6 +57,12 @@ struct starpool_pool {
     struct sp_lock lock;
     struct sp_store store;
     struct sp_depot depot;
+    struct sp_ordered ordered;
+    struct sp_reuse_policy policy;
+    struct sp_driver_pool
+        *driver;              /* not NULL: the driver's pool; nothing above is in use then */
+    uint64_t used_high_bytes; /* caches included */
+    uint64_t n_live_high;     /* likewise */
     struct sp_front *_Atomic fronts; /* only ever prepended to */
     struct sp_front *spare_front;    /* for a thread that frees before it allocates */
     bool is_destroyed;               /* by the user: no further allocations */
@@ -79,6 +90,10 @@ void sp_pool_give(struct starpool_pool *pool, struct sp_range *range);
  * rule ends here, with a refusal that is counted and said. */
 enum starpool_status sp_pool_climb(struct starpool_pool *pool, size_t size, size_t align,
                                    struct sp_range **range_out);
+
+/* The same for a stream, from what the engine cannot serve on. */
+enum starpool_status sp_pool_climb_ordered(struct starpool_pool *pool,
+                                           struct sp_ordered_request *ordered);
 
 /* With the lock and a stocked store: a block from the store, counted, or NULL. */
 struct sp_range *sp_pool_take_locked(struct starpool_pool *pool, size_t size, size_t align);
@@ -127,12 +142,22 @@ bool sp_pool_has_open_front(struct starpool_pool *pool);
 
 /* With the lock: bytes in caches; bytes in live blocks. */
 size_t sp_pool_cached_bytes(const struct starpool_pool *pool);
-size_t sp_pool_used_bytes(const struct starpool_pool *pool);
+size_t sp_pool_used_bytes(struct starpool_pool *pool);
+
+/* With the lock: take the high-water marks up to what is out now, caches included. */
+void sp_pool_note_peaks(struct starpool_pool *pool);
+
+/* With the lock: start them again. */
+void sp_pool_reset_used_high(struct starpool_pool *pool);
 
 /* With the lock: fill every member. */
 void sp_pool_collect(struct starpool_pool *pool, struct starpool_stats *stats_out);
 
-/* ---- life (pool.c, registry.c) ------------------------------------------------------- */
+/* ---- life (pool.c) ------------------------------------------------------- */
+
+/* A pool without memory, and in no list: ENOMEM. */
+enum starpool_status sp_pool_make(const struct starpool_pool_config *config,
+                                  struct starpool_pool **pool_out);
 
 /* Make a pool on a backing, which it owns from then on, also on failure. */
 enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config,
@@ -144,22 +169,8 @@ enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config
 bool sp_pool_claim_release(struct starpool_pool *pool);
 void sp_pool_release(struct starpool_pool *pool);
 
-/* Enter a pool in the registry's list, with one reference, and give it a slot. The last
- * sp_registry_put() takes it out and frees it. */
-void sp_registry_add(struct starpool_pool *pool);
-
-/* Make the default pool current again if this one is. */
-void sp_registry_forget_current(struct starpool_pool *pool);
-
-/* Walk over all pools: NULL gives the first. Each is referenced until the next is asked for;
- * end early with sp_registry_put(). */
-struct starpool_pool *sp_registry_next(struct starpool_pool *pool);
-void sp_registry_put(struct starpool_pool *pool);
-
-/* starpool_pool_current(), referenced: to be put when done. */
-enum starpool_status sp_registry_get_current(struct starpool_location location,
-                                             enum starpool_memory memory,
-                                             struct starpool_pool **pool_out);
+/* A block of the store from LIVE to TAKEN; false if it is not LIVE (alloc.c). */
+bool sp_pool_take_back(struct sp_range *range);
 
 /* Decide whether the fast paths may leave out what nobody watches for. */
 void sp_alloc_setup(void);

@@ -46,4 +46,7 @@ STARPOOL_API void sp_report_pool_json(struct sp_json *json, struct starpool_pool
 enum starpool_status sp_location_resolve(struct starpool_location *location,
                                          enum starpool_memory memory);
 
+/* True if only the driver has pools of that kind, but for those on the CPU in its place. */
+bool sp_location_needs_driver(struct starpool_location location, enum starpool_memory memory);
+
 #endif /* SP_PRIVATE_H */

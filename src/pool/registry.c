@@ -8,6 +8,7 @@
 
 #include "numa/populate.h"
 #include "numa/topo.h"
+#include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
 #include "src/pool/wrong.h"
@@ -61,6 +62,8 @@ static void before_fork(void)
     for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
         sp_lock_take_all(&pool->growth);
     close_and_lock_pools();
+    sp_driver_pool_freeze();
+    sp_streams_freeze();
     sp_front_freeze();
     sp_stock_freeze();
     sp_addrmap_freeze();
@@ -73,6 +76,8 @@ static void thaw(void)
     sp_addrmap_thaw();
     sp_stock_thaw();
     sp_front_thaw();
+    sp_streams_thaw();
+    sp_driver_pool_thaw();
     give_pool_locks();
     for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
         sp_pool_open_fronts(pool);
@@ -116,7 +121,7 @@ static unsigned take_slot(const struct starpool_pool *pool)
 {
     unsigned slot;
 
-    if (pool->config.has_exact_peak || registry.slots == UINT32_MAX)
+    if (pool->config.has_exact_peak || pool->driver != NULL || registry.slots == UINT32_MAX)
         return SP_FRONT_SLOTS;
     slot = (unsigned)__builtin_ctz(~registry.slots);
     registry.slots |= (uint32_t)1 << slot;
@@ -160,7 +165,10 @@ void sp_registry_put(struct starpool_pool *pool)
     sp_lock_give(&registry.lock);
     if (!is_last)
         return;
-    pool->backing->ops->destroy(pool->backing);
+    if (pool->backing != NULL)
+        pool->backing->ops->destroy(pool->backing);
+    sp_driver_pool_drop(pool);
+    sp_ordered_fini(pool);
     sp_store_fini(&pool->store);
     sp_front_drop(pool->spare_front);
     sp_lock_fini(&pool->lock);
@@ -180,6 +188,21 @@ struct starpool_pool *sp_registry_next(struct starpool_pool *pool)
     if (pool != NULL)
         sp_registry_put(pool);
     return next;
+}
+
+struct starpool_pool *sp_registry_find_driver(sp_cu_pool handle)
+{
+    struct starpool_pool *found = NULL;
+
+    sp_lock_take(&registry.lock);
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next) {
+        if (pool->driver != NULL && !pool->is_given_up && pool->driver->handle == handle)
+            found = pool;
+    }
+    if (found != NULL)
+        atomic_fetch_add(&found->n_references, 1);
+    sp_lock_give(&registry.lock);
+    return found;
 }
 
 /* ---- default and current ------------------------------------------------------------- */
@@ -259,6 +282,11 @@ static enum starpool_status get(struct starpool_location location, enum starpool
     if (status != STARPOOL_OK)
         return status;
     pool = find(location, memory, wants_current);
+    if (sp_location_needs_driver(location, memory) && (pool == NULL || !pool->is_current)) {
+        if (pool != NULL)
+            sp_registry_put(pool);
+        return sp_driver_pool_get(location, memory, wants_current, pool_out);
+    }
     if (pool == NULL) {
         status = make_default(location, memory);
         if (status != STARPOOL_OK)
@@ -309,6 +337,7 @@ enum starpool_status starpool_pool_set_current(struct starpool_location location
                                                struct starpool_pool *pool)
 {
     enum starpool_status status;
+    bool is_drivers = false; /* it is the driver that knows which one is current */
 
     if (pool == NULL)
         return STARPOOL_EINVAL;
@@ -317,20 +346,26 @@ enum starpool_status starpool_pool_set_current(struct starpool_location location
         return status;
     if (!is_at(pool, location, memory))
         return STARPOOL_EINVAL;
+    if (pool->driver != NULL) {
+        status = sp_driver_pool_set_current(pool, &is_drivers);
+        if (status != STARPOOL_OK)
+            return status;
+    }
     sp_lock_take(&registry.lock);
     for (struct starpool_pool *other = registry.pools; other != NULL; other = other->next) {
         if (is_at(other, location, memory))
             other->is_current = false;
     }
-    pool->is_current = true;
+    pool->is_current = !is_drivers;
     sp_lock_give(&registry.lock);
     return STARPOOL_OK;
 }
 
-void sp_registry_forget_current(struct starpool_pool *pool)
+void sp_registry_forget(struct starpool_pool *pool)
 {
     sp_lock_take(&registry.lock);
     pool->is_current = false;
+    pool->is_given_up = true;
     sp_lock_give(&registry.lock);
 }
 

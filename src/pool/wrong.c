@@ -46,11 +46,32 @@ static struct starpool_pool *pool_around(uintptr_t address)
     return NULL;
 }
 
+/* In memory that serves streams; false if it is not there. */
+static bool describe_ordered(const struct starpool_pool *pool, void *ptr)
+{
+    struct sp_reuse_block block;
+
+    if (sp_addrmap_chunk((uintptr_t)ptr) == NULL)
+        return false;
+    if (sp_ordered_find(ptr, NULL, &block))
+        sp_log(SP_LOG_ERROR,
+               "free of %p: %" PRIuPTR " bytes inside the live block of %zu bytes at %p of %s",
+               ptr, (uintptr_t)ptr - block.start, block.size, (void *)block.start, pool->name);
+    else
+        sp_log(SP_LOG_ERROR,
+               "free of %p: freed before in a stream, or never allocated: no block of %s is "
+               "there",
+               ptr, pool->name);
+    return true;
+}
+
 static void describe(const struct starpool_pool *pool, void *ptr)
 {
     struct sp_range *below = sp_addrmap_below((uintptr_t)ptr);
     uintptr_t address = (uintptr_t)ptr;
 
+    if (describe_ordered(pool, ptr))
+        return;
     if (below != NULL && address - below->start < below->size) {
         bool is_live = sp_range_state(below) == SP_RANGE_LIVE;
 

@@ -7,8 +7,11 @@
 
 #include "src/pool/private.h"
 #include "src/tools/info.h"
+#include "src/tools/replay.h"
+#include "src/tools/report.h"
 #include "src/tools/run.h"
 #include "src/tools/tools.h"
+#include "src/tools/verify.h"
 #include "src/util/util.h"
 
 struct command {
@@ -20,7 +23,10 @@ struct command {
 static const struct command commands[] = {
     {"info", sp_info_main,
      "show the NUMA nodes, how StarPU's memory nodes are served, and the options"},
+    {"replay", sp_replay_main, "make the requests of a trace again, on other pools"},
+    {"report", sp_report_main, "show what a trace says of each pool"},
     {"run", sp_run_main, "run a StarPU program, unchanged, on starpool's pools"},
+    {"verify", sp_verify_main, "check a trace, or where the pages of a process are"},
 };
 
 static void help(void)

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Blocks of pools that the driver serves: which pool an address is of, where it was allocated,
+ * and that it is freed once. */
+#include "config.h"
+
+#include <starpool/access.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/pool/driver_pool.h"
+#include "src/pool/pool.h"
+#include "src/pool/streams.h"
+#include "src/util/util.h"
+
+#define N_BUCKETS 4096
+
+struct driver_block {
+    struct driver_block *next; /* in its bucket */
+    uintptr_t start;
+    size_t size;
+    struct starpool_pool *pool;
+    struct sp_point alloc;
+};
+
+/* Every live block of every such pool, by its address. */
+static struct {
+    struct sp_lock lock;
+    struct driver_block *buckets[N_BUCKETS];
+} blocks = {.lock = SP_LOCK_INITIALIZER(SP_RANK_POOL)};
+
+/* ---- the table --------------------------------------------------------------------------- */
+
+static struct driver_block **bucket_of(uintptr_t start)
+{
+    return &blocks.buckets[((start >> 8) * 0x9e3779b97f4a7c15u) >> 52];
+}
+
+static void enter_block(struct driver_block *block)
+{
+    struct driver_block **bucket = bucket_of(block->start);
+
+    sp_lock_take(&blocks.lock);
+    block->next = *bucket;
+    *bucket = block;
+    sp_lock_give(&blocks.lock);
+}
+
+/* Taken out of the table, so that one of two frees at once has it. */
+static struct driver_block *claim(uintptr_t start)
+{
+    struct driver_block **link = bucket_of(start), *block;
+
+    sp_lock_take(&blocks.lock);
+    while ((block = *link) != NULL && block->start != start)
+        link = &block->next;
+    if (block != NULL)
+        *link = block->next;
+    sp_lock_give(&blocks.lock);
+    return block;
+}
+
+static bool find(uintptr_t start, struct driver_block *block_out)
+{
+    const struct driver_block *block;
+
+    sp_lock_take(&blocks.lock);
+    block = *bucket_of(start);
+    while (block != NULL && block->start != start)
+        block = block->next;
+    if (block != NULL)
+        *block_out = *block;
+    sp_lock_give(&blocks.lock);
+    return block != NULL;
+}
+
+/* ---- taking ------------------------------------------------------------------------------ */
+
+/* The stream for what the host orders: nothing else is ever in it. */
+static enum starpool_status host_stream(struct starpool_pool *pool, sp_cu_stream *stream_out)
+{
+    struct sp_driver_pool *own = pool->driver;
+    sp_cu_stream stream, spare = NULL;
+    enum starpool_status status;
+
+    sp_lock_take(&pool->lock);
+    *stream_out = own->stream;
+    sp_lock_give(&pool->lock);
+    if (*stream_out != NULL)
+        return STARPOOL_OK;
+    status = sp_driver_status(own->driver->cuStreamCreate(&stream, SP_CU_STREAM_NON_BLOCKING),
+                              "cuStreamCreate");
+    if (status != STARPOOL_OK)
+        return status;
+    sp_lock_take(&pool->lock);
+    if (own->stream == NULL)
+        own->stream = stream;
+    else
+        spare = stream;
+    *stream_out = own->stream;
+    sp_lock_give(&pool->lock);
+    if (spare != NULL)
+        (void)own->driver->cuStreamDestroy(spare);
+    return STARPOOL_OK;
+}
+
+static enum starpool_status call_alloc(const struct sp_driver_pool *own, size_t size,
+                                       sp_cu_stream stream, sp_cu_ptr *ptr_out)
+{
+    return sp_driver_status(
+        own->driver->cuMemAllocFromPoolAsync(ptr_out, size, own->handle, stream),
+        "cuMemAllocFromPoolAsync");
+}
+
+static enum starpool_status alloc_by_host(struct starpool_pool *pool, size_t size,
+                                          sp_cu_ptr *ptr_out, struct sp_point *alloc_out)
+{
+    const struct sp_driver_pool *own = pool->driver;
+    sp_cu_stream stream;
+    enum starpool_status status = host_stream(pool, &stream);
+
+    if (status == STARPOOL_OK)
+        status = call_alloc(own, size, stream, ptr_out);
+    if (status != STARPOOL_OK)
+        return status;
+    status = sp_driver_status(own->driver->cuStreamSynchronize(stream), "cuStreamSynchronize");
+    if (status != STARPOOL_OK)
+        (void)own->driver->cuMemFreeAsync(*ptr_out, stream);
+    *alloc_out = (struct sp_point){SP_SLOT_HOST, 0};
+    return status;
+}
+
+/* A stream that the driver knows. */
+static enum starpool_status get_stream(starpool_stream handle, struct sp_stream **stream_out)
+{
+    struct sp_stream *stream;
+    enum starpool_status status = sp_streams_get(handle, &stream);
+
+    if (status != STARPOOL_OK)
+        return status;
+    if (stream->driver == NULL) {
+        sp_streams_put(stream);
+        return STARPOOL_EINVAL;
+    }
+    *stream_out = stream;
+    return STARPOOL_OK;
+}
+
+static enum starpool_status alloc_on(struct starpool_pool *pool, size_t size,
+                                     starpool_stream handle, sp_cu_ptr *ptr_out,
+                                     struct sp_point *alloc_out)
+{
+    struct sp_stream *stream;
+    enum starpool_status status = get_stream(handle, &stream);
+
+    if (status != STARPOOL_OK)
+        return status;
+    status = call_alloc(pool->driver, size, stream->handle, ptr_out);
+    if (status == STARPOOL_OK) {
+        sp_streams_lock();
+        *alloc_out = sp_order_submit(sp_streams_order(), stream->slot);
+        sp_streams_unlock();
+    }
+    sp_streams_put(stream);
+    return status;
+}
+
+static void count_alloc(struct starpool_pool *pool)
+{
+    sp_lock_take(&pool->lock);
+    pool->stats.n_allocs++;
+    sp_pool_note_peaks(pool);
+    sp_lock_give(&pool->lock);
+}
+
+static enum starpool_status alloc_block(struct starpool_pool *pool, size_t size,
+                                        starpool_stream stream, struct driver_block *block)
+{
+    struct sp_context context;
+    sp_cu_ptr ptr = 0;
+    enum starpool_status status = sp_driver_pool_enter(pool, &context);
+
+    if (status != STARPOOL_OK)
+        return status;
+    status = stream == STARPOOL_STREAM_HOST ? alloc_by_host(pool, size, &ptr, &block->alloc)
+                                            : alloc_on(pool, size, stream, &ptr, &block->alloc);
+    sp_context_leave(&context);
+    block->start = (uintptr_t)ptr;
+    block->size = size;
+    block->pool = pool;
+    return status;
+}
+
+/* What other pools keep of the same memory goes back to it. */
+static void trim_others(const struct starpool_pool *pool)
+{
+    struct starpool_pool *other = NULL;
+
+    while ((other = sp_registry_next(other)) != NULL) {
+        if (other != pool && other->driver != NULL &&
+            other->location.kind == pool->location.kind &&
+            other->location.id == pool->location.id)
+            (void)sp_driver_pool_trim(other, 0);
+    }
+}
+
+/* Reuse, waiting and growing are the driver's; the rest of the ladder is as for host memory. */
+static enum starpool_status climb(struct starpool_pool *pool, size_t size,
+                                  starpool_stream stream, struct driver_block *block)
+{
+    enum starpool_status status = alloc_block(pool, size, stream, block);
+
+    if (status == STARPOOL_ENOMEM) {
+        trim_others(pool);
+        status = alloc_block(pool, size, stream, block);
+    }
+    for (unsigned attempt = 0; status == STARPOOL_ENOMEM && pool->config.on_oom != NULL;
+         attempt++) {
+        if (!pool->config.on_oom(pool, size, attempt, pool->config.on_oom_arg))
+            break;
+        status = alloc_block(pool, size, stream, block);
+    }
+    return status;
+}
+
+static bool is_destroyed(struct starpool_pool *pool)
+{
+    bool answer;
+
+    sp_lock_take(&pool->lock);
+    answer = pool->is_destroyed;
+    sp_lock_give(&pool->lock);
+    return answer;
+}
+
+enum starpool_status sp_driver_pool_alloc(struct starpool_pool *pool, size_t size,
+                                          starpool_stream stream, void **ptr_out)
+{
+    struct driver_block *block;
+    enum starpool_status status;
+
+    if (is_destroyed(pool))
+        return STARPOOL_EINVAL;
+    block = calloc(1, sizeof(*block));
+    if (block == NULL)
+        return STARPOOL_ENOMEM;
+    status = climb(pool, size, stream, block);
+    if (status != STARPOOL_OK) {
+        if (status == STARPOOL_ENOMEM)
+            sp_pool_note_refusal(pool, size, status);
+        free(block);
+        return status;
+    }
+    enter_block(block);
+    count_alloc(pool);
+    *ptr_out = (void *)block->start;
+    return STARPOOL_OK;
+}
+
+enum starpool_status sp_driver_pool_add_block(struct starpool_pool *pool, void *ptr,
+                                              size_t size)
+{
+    struct driver_block *block = calloc(1, sizeof(*block));
+
+    if (block == NULL)
+        return STARPOOL_ENOMEM;
+    *block = (struct driver_block){
+        .start = (uintptr_t)ptr, .size = size, .pool = pool, .alloc = {SP_SLOT_HOST, 0}};
+    enter_block(block);
+    count_alloc(pool);
+    return STARPOOL_OK;
+}
+
+/* ---- giving back ------------------------------------------------------------------------- */
+
+static enum starpool_status free_block(const struct driver_block *block, starpool_stream handle)
+{
+    const struct sp_driver_pool *own = block->pool->driver;
+    struct sp_stream *stream = NULL;
+    struct sp_context context;
+    sp_cu_stream on = NULL;
+    enum starpool_status status = sp_driver_pool_enter(block->pool, &context);
+
+    if (status != STARPOOL_OK)
+        return status;
+    if (handle == STARPOOL_STREAM_HOST) {
+        status = host_stream(block->pool, &on);
+    } else {
+        status = get_stream(handle, &stream);
+        if (status == STARPOOL_OK)
+            on = stream->handle;
+    }
+    if (status == STARPOOL_OK)
+        status =
+            sp_driver_status(own->driver->cuMemFreeAsync(block->start, on), "cuMemFreeAsync");
+    if (stream != NULL)
+        sp_streams_put(stream);
+    else if (status == STARPOOL_OK) /* Nothing else is in it: it is idle at once. */
+        (void)sp_driver_status(own->driver->cuStreamSynchronize(on), "cuStreamSynchronize");
+    sp_context_leave(&context);
+    return status;
+}
+
+bool sp_driver_pool_free(void *ptr, starpool_stream stream, enum starpool_status *status_out)
+{
+    struct driver_block *block = claim((uintptr_t)ptr);
+    struct starpool_pool *pool;
+    bool is_released;
+
+    if (block == NULL)
+        return false;
+    pool = block->pool;
+    *status_out = free_block(block, stream);
+    if (*status_out != STARPOOL_OK) {
+        enter_block(block); /* It stays live, and counted. */
+        return true;
+    }
+    free(block);
+    sp_lock_take(&pool->lock);
+    pool->stats.n_frees++;
+    is_released = sp_pool_claim_release(pool);
+    sp_lock_give(&pool->lock);
+    if (is_released)
+        sp_pool_release(pool);
+    return true;
+}
+
+/* ---- questions --------------------------------------------------------------------------- */
+
+bool sp_driver_pool_find_alloc(const void *ptr, struct sp_point *alloc_out)
+{
+    struct driver_block block;
+
+    if (!find((uintptr_t)ptr, &block))
+        return false;
+    *alloc_out = block.alloc;
+    return true;
+}
+
+bool sp_driver_pool_find(const void *ptr, struct starpool_block_info *info_out)
+{
+    const struct sp_driver *driver;
+    struct driver_block block;
+    sp_cu_ptr base = 0;
+    size_t size = 0;
+
+    if (!sp_driver_is_chosen())
+        return false;
+    if (!find((uintptr_t)ptr, &block) &&
+        (sp_driver_get(&driver) != STARPOOL_OK ||
+         driver->cuMemGetAddressRange(&base, &size, (uintptr_t)ptr) != SP_CU_SUCCESS ||
+         !find((uintptr_t)base, &block)))
+        return false;
+    info_out->pool = block.pool;
+    info_out->base = (const void *)block.start;
+    info_out->size = block.size;
+    return true;
+}
+
+/* ---- forks ------------------------------------------------------------------------------- */
+
+void sp_driver_pool_freeze(void)
+{
+    sp_lock_take_all(&blocks.lock);
+}
+
+void sp_driver_pool_thaw(void)
+{
+    sp_lock_give_all(&blocks.lock);
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Stream-ordered blocks of host memory. The engine decides which freed range a stream may have;
+ * here it gets chunks from the pool's store and gives them back. What the engine has not, the
+ * ladder of growth.c gets. */
+#include "config.h"
+
+#include "src/pool/ordered.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "src/heap/checker.h"
+#include "src/pool/pool.h"
+#include "src/pool/wrong.h"
+#include "src/util/meta.h"
+#include "src/util/options.h"
+#include "src/util/poison.h"
+
+/* What the engine's blocks begin at multiples of. */
+#define UNIT SP_SMALL_UNIT
+
+/* A chunk has so much unless the pool has not. */
+#define CHUNK_SIZE (2 * SP_MIB)
+
+/* Waits that are added for one request at most. */
+#define MAX_WAITS 64
+
+/* A chunk and the block of the store that it is. The address map knows the record, which hence
+ * lives for ever and serves other pools later. */
+struct sp_chunk_record {
+    struct sp_chunk chunk; /* first */
+    struct sp_range *range;
+    struct starpool_pool *_Atomic pool; /* NULL while it is spare */
+    struct sp_chunk_record *next_spare;
+};
+
+/* Records of pools that are no more, and what has been said; guarded by the order's lock. */
+static struct {
+    struct sp_chunk_record *spare;
+    uint64_t n_violations; /* that the checker had found when it was asked last */
+} chunks;
+
+static struct sp_chunk_record *record_of(struct sp_chunk *chunk)
+{
+    return SP_CONTAINER_OF(chunk, struct sp_chunk_record, chunk);
+}
+
+/* ---- locks and records ------------------------------------------------------------------- */
+
+static void *map_memory(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void unmap_memory(void *memory, size_t size)
+{
+    munmap(memory, size);
+}
+
+static struct sp_chunk_record *make_record(void)
+{
+    struct sp_chunk_record *record;
+
+    sp_streams_lock();
+    record = chunks.spare;
+    if (record != NULL)
+        chunks.spare = record->next_spare;
+    sp_streams_unlock();
+    return record != NULL ? record : sp_meta_alloc(sizeof(*record));
+}
+
+/* With the pool's lock: what is missing, in bytes for the engine; SIZE_MAX: the engine itself
+ * or a record. */
+static size_t missing_locked(const struct sp_ordered *ordered)
+{
+    if (ordered->reuse == NULL || ordered->spare_chunks == NULL)
+        return SIZE_MAX;
+    return sp_reuse_wants(ordered->reuse);
+}
+
+/* With both locks. */
+static void open_engine(struct starpool_pool *pool, void *memory)
+{
+    pool->ordered.reuse = sp_reuse_init(memory, sp_streams_order(), UNIT);
+    *sp_reuse_policy(pool->ordered.reuse) = pool->policy;
+}
+
+/* Without a lock: make what is missing, then put it where it belongs. */
+static bool supply(struct starpool_pool *pool, size_t missing)
+{
+    struct sp_ordered *ordered = &pool->ordered;
+    size_t size = missing == SIZE_MAX ? sp_round_up(sp_reuse_size(), SP_PAGE)
+                                      : sp_round_up(missing, SP_PAGE);
+    void *memory = map_memory(size);
+    struct sp_chunk_record *record = missing == SIZE_MAX ? make_record() : NULL;
+    bool is_complete = memory != NULL && (missing != SIZE_MAX || record != NULL);
+
+    sp_lock_take(&pool->lock);
+    sp_streams_lock();
+    if (record != NULL) {
+        record->next_spare = ordered->spare_chunks;
+        ordered->spare_chunks = record;
+    }
+    if (memory != NULL && missing != SIZE_MAX) {
+        sp_reuse_feed(ordered->reuse, memory, size);
+        memory = NULL;
+    } else if (memory != NULL && ordered->reuse == NULL) {
+        open_engine(pool, memory);
+        memory = NULL;
+    }
+    sp_streams_unlock();
+    sp_lock_give(&pool->lock);
+    if (memory != NULL)
+        unmap_memory(memory, size);
+    return is_complete;
+}
+
+enum starpool_status sp_ordered_lock(struct starpool_pool *pool)
+{
+    for (;;) {
+        enum starpool_status status = sp_pool_lock_stocked(pool);
+        size_t missing;
+
+        if (status != STARPOOL_OK)
+            return status;
+        sp_streams_lock();
+        missing = missing_locked(&pool->ordered);
+        if (missing == 0)
+            return STARPOOL_OK;
+        sp_ordered_unlock(pool);
+        if (!supply(pool, missing))
+            return STARPOOL_ENOMEM;
+    }
+}
+
+void sp_ordered_unlock(struct starpool_pool *pool)
+{
+    sp_streams_unlock();
+    sp_lock_give(&pool->lock);
+}
+
+/* With both locks, while that is checked: stop if the engine is broken, and say what the
+ * program or the engine has done wrong. */
+static void check(const struct starpool_pool *pool)
+{
+    struct sp_checker_report report = {0};
+
+    if (SP_LIKELY(sp_option_number(SP_OPTION_CHECKS) < 2))
+        return;
+    SP_ASSERT(sp_reuse_is_valid(pool->ordered.reuse));
+    sp_checker_report(sp_streams_order()->checker, &report);
+    if (report.n_violations > 0 && chunks.n_violations == 0)
+        sp_log(SP_LOG_ERROR, "%s: %s", pool->name, report.first);
+    chunks.n_violations = report.n_violations;
+}
+
+/* ---- chunks ------------------------------------------------------------------------------ */
+
+size_t sp_ordered_chunk_size(const struct sp_ordered_request *request)
+{
+    size_t exact = sp_round_up(request->size, SP_PAGE);
+
+    return request->is_exact ? exact : sp_max(exact, CHUNK_SIZE);
+}
+
+/* With both locks. */
+static bool add_chunk(struct starpool_pool *pool, const struct sp_ordered_request *request)
+{
+    struct sp_ordered *ordered = &pool->ordered;
+    struct sp_chunk_record *record = ordered->spare_chunks;
+    struct sp_range *range = sp_store_take_pages(&pool->store, sp_ordered_chunk_size(request));
+
+    if (range == NULL)
+        return false;
+    ordered->spare_chunks = record->next_spare;
+    ordered->chunk_bytes += range->size;
+    record->chunk = (struct sp_chunk){.base = range->start, .size = range->size};
+    record->range = range;
+    atomic_store(&record->pool, pool);
+    sp_addrmap_set_chunk(range->start, range->size, record);
+    /* Work that a free has not waited for may still use a block that is freed. */
+    if (sp_poison_is_on)
+        sp_poison_block_live((void *)range->start, range->size);
+    sp_reuse_add_chunk(ordered->reuse, &record->chunk);
+    return true;
+}
+
+/* With both locks: a chunk that the engine has let go is a block of the store as any other. */
+static void drop_chunk(struct starpool_pool *pool, struct sp_chunk *chunk)
+{
+    struct sp_ordered *ordered = &pool->ordered;
+    struct sp_chunk_record *record = record_of(chunk);
+    struct sp_range *range = record->range;
+
+    if (sp_poison_is_on)
+        sp_poison_block_freed((void *)range->start, range->size);
+    ordered->chunk_bytes -= range->size;
+    sp_addrmap_set_chunk(range->start, range->size, NULL);
+    sp_store_give(&pool->store, range);
+    atomic_store(&record->pool, NULL);
+    record->next_spare = ordered->spare_chunks;
+    ordered->spare_chunks = record;
+}
+
+/* ---- taking ------------------------------------------------------------------------------ */
+
+/* With both locks: the operation that the request is, the latest of its stream. */
+static struct sp_point point_of(struct sp_ordered_request *request)
+{
+    const struct sp_stream *stream = request->stream;
+
+    if (request->at.seq != sp_streams_order()->streams[stream->slot].last_seq ||
+        request->at.seq == 0)
+        request->at = sp_order_submit(sp_streams_order(), stream->slot);
+    return request->at;
+}
+
+/* An operation that came to nothing has executed as soon as what was before it. */
+static void forget_point(const struct sp_ordered_request *request)
+{
+    struct sp_order *order = sp_streams_order();
+
+    sp_streams_lock();
+    if (request->at.seq != 0 &&
+        order->streams[request->stream->slot].done_seq + 1 == request->at.seq)
+        sp_order_executed(order, request->stream->slot, request->at.seq);
+    sp_streams_unlock();
+}
+
+/* With both locks: a block has been handed out. */
+static void count_take(struct starpool_pool *pool)
+{
+    pool->stats.n_allocs++;
+    sp_pool_note_peaks(pool);
+    check(pool);
+}
+
+static bool take_ready(struct starpool_pool *pool, struct sp_ordered_request *request)
+{
+    if (!sp_reuse_take(pool->ordered.reuse, request->size, point_of(request), &request->block,
+                       &request->edge))
+        return false;
+    request->has_chunk = false;
+    count_take(pool);
+    return true;
+}
+
+bool sp_ordered_take_locked(struct starpool_pool *pool, struct sp_ordered_request *request)
+{
+    if (take_ready(pool, request))
+        return true;
+    if (!add_chunk(pool, request))
+        return false;
+    request->has_chunk = true;
+    return missing_locked(&pool->ordered) == 0 && take_ready(pool, request);
+}
+
+/* Make the streams wait for what the block rests on, as the order has been told already. */
+static enum starpool_status add_waits(const struct sp_ordered_request *request,
+                                      const struct sp_point *waits, size_t n_waits)
+{
+    enum starpool_status status = STARPOOL_OK;
+
+    for (size_t i = 0; i < n_waits && status == STARPOOL_OK; i++)
+        status = sp_streams_await(request->stream, waits[i]);
+    return status;
+}
+
+/* What finished frees give, and then what waiting for the cheapest gives. */
+static enum starpool_status take_waiting(struct starpool_pool *pool,
+                                         struct sp_ordered_request *request, bool *is_done_out)
+{
+    struct sp_point waits[MAX_WAITS];
+    size_t n_waits = 0;
+    bool is_done;
+    enum starpool_status status = sp_ordered_lock(pool);
+
+    if (status != STARPOOL_OK)
+        return status;
+    is_done = take_ready(pool, request);
+    if (!is_done && pool->policy.allows_internal_wait) {
+        is_done =
+            sp_reuse_take_waiting(pool->ordered.reuse, request->size, point_of(request),
+                                  &request->block, &request->edge, waits, MAX_WAITS, &n_waits);
+        if (is_done)
+            count_take(pool);
+    }
+    pool->stats.n_resident += is_done;
+    sp_ordered_unlock(pool);
+    if (n_waits > 0)
+        status = add_waits(request, waits, n_waits);
+    if (status != STARPOOL_OK)
+        (void)sp_ordered_free((void *)request->block.start, request->stream->handle);
+    *is_done_out = is_done;
+    return status;
+}
+
+static enum starpool_status take(struct starpool_pool *pool, struct sp_ordered_request *request)
+{
+    bool is_done = false;
+    enum starpool_status status = sp_ordered_lock(pool);
+
+    if (status != STARPOOL_OK)
+        return status;
+    if (pool->is_destroyed)
+        status = STARPOOL_EINVAL;
+    else
+        is_done = take_ready(pool, request);
+    pool->stats.n_resident += is_done;
+    sp_ordered_unlock(pool);
+    if (status != STARPOOL_OK || is_done)
+        return status;
+    if (pool->policy.is_opportunistic)
+        sp_streams_poll(false);
+    status = take_waiting(pool, request, &is_done);
+    return status != STARPOOL_OK || is_done ? status : sp_pool_climb_ordered(pool, request);
+}
+
+enum starpool_status sp_ordered_alloc(struct starpool_pool *pool, size_t size,
+                                      starpool_stream handle, void **ptr_out)
+{
+    struct sp_ordered_request request = {.size = sp_store_round(size)};
+    enum starpool_status status = sp_streams_get(handle, &request.stream);
+
+    if (status != STARPOOL_OK)
+        return status;
+    if (request.size == 0) {
+        sp_pool_note_refusal(pool, SIZE_MAX, STARPOOL_ENOMEM);
+        status = STARPOOL_ENOMEM;
+    } else {
+        status = take(pool, &request);
+    }
+    if (status != STARPOOL_OK)
+        forget_point(&request);
+    sp_streams_put(request.stream);
+    if (status == STARPOOL_OK)
+        *ptr_out = (void *)request.block.start;
+    return status;
+}
+
+/* ---- giving back ------------------------------------------------------------------------- */
+
+/* The pool of a chunk around an address, or NULL. */
+static struct starpool_pool *pool_of_chunk(const void *ptr)
+{
+    struct sp_chunk_record *record = sp_addrmap_chunk((uintptr_t)ptr);
+
+    return record == NULL ? NULL : atomic_load(&record->pool);
+}
+
+/* Free a block of the engine at a point that has been submitted, or by the host. */
+static enum starpool_status give(struct starpool_pool *pool, void *ptr, struct sp_point at)
+{
+    enum starpool_status status = sp_ordered_lock(pool);
+    bool is_released = false;
+
+    if (status != STARPOOL_OK)
+        return status;
+    status = sp_reuse_give(pool->ordered.reuse, (uintptr_t)ptr, at);
+    pool->stats.n_frees += status == STARPOOL_OK;
+    check(pool);
+    if (pool->is_destroyed) {
+        sp_ordered_settle_locked(pool, 0);
+        is_released = sp_pool_claim_release(pool);
+    }
+    sp_ordered_unlock(pool);
+    if (is_released)
+        sp_pool_release(pool);
+    return status;
+}
+
+static bool is_live(const void *ptr)
+{
+    struct sp_reuse_block block;
+
+    return sp_ordered_find(ptr, NULL, &block) && block.start == (uintptr_t)ptr;
+}
+
+static enum starpool_status free_on(void *ptr, struct sp_stream *stream)
+{
+    struct sp_range *range = sp_addrmap_find((uintptr_t)ptr).range;
+    struct sp_point at;
+    enum starpool_status status;
+
+    if (range != NULL && sp_range_state(range) == SP_RANGE_LIVE)
+        return sp_parked_free(range, stream);
+    if (!is_live(ptr))
+        return STARPOOL_EINVAL;
+    status = sp_streams_submit(stream, &at);
+    return status == STARPOOL_OK ? give(pool_of_chunk(ptr), ptr, at) : status;
+}
+
+enum starpool_status sp_ordered_free(void *ptr, starpool_stream handle)
+{
+    struct sp_stream *stream;
+    enum starpool_status status = sp_streams_get(handle, &stream);
+
+    if (status != STARPOOL_OK)
+        return status;
+    status = free_on(ptr, stream);
+    sp_streams_put(stream);
+    if (status == STARPOOL_EINVAL && ptr != NULL)
+        sp_wrong_free(ptr, true);
+    return status;
+}
+
+bool sp_ordered_free_by_host(void *ptr)
+{
+    struct starpool_pool *pool = pool_of_chunk(ptr);
+
+    return pool != NULL && is_live(ptr) &&
+           give(pool, ptr, (struct sp_point){SP_SLOT_HOST, 0}) == STARPOOL_OK;
+}
+
+/* ---- settling ---------------------------------------------------------------------------- */
+
+void sp_ordered_settle_locked(struct starpool_pool *pool, uint64_t keep)
+{
+    struct sp_chunk *chunk;
+
+    sp_parked_settle_locked(pool);
+    if (pool->ordered.reuse == NULL)
+        return;
+    sp_reuse_notice(pool->ordered.reuse);
+    while ((chunk = sp_reuse_remove_chunk(pool->ordered.reuse, keep)) != NULL)
+        drop_chunk(pool, chunk);
+}
+
+void sp_ordered_settle(struct starpool_pool *pool, uint64_t keep)
+{
+    sp_lock_take(&pool->lock);
+    sp_streams_lock();
+    sp_ordered_settle_locked(pool, keep);
+    sp_ordered_unlock(pool);
+}
+
+/* What a destroyed pool still holds goes as soon as the frees are over. */
+static void settle_destroyed(struct starpool_pool *pool)
+{
+    bool is_released;
+
+    sp_lock_take(&pool->lock);
+    sp_streams_lock();
+    sp_ordered_settle_locked(pool, 0);
+    is_released = sp_pool_claim_release(pool);
+    sp_ordered_unlock(pool);
+    if (is_released)
+        sp_pool_release(pool);
+}
+
+/* True if the pool has memory beyond its threshold that nothing is in any more. */
+static bool has_too_much(struct starpool_pool *pool)
+{
+    struct sp_reuse_stats engine;
+    size_t parked_bytes;
+    bool answer;
+
+    sp_lock_take(&pool->lock);
+    parked_bytes = pool->ordered.parked_bytes;
+    sp_streams_lock();
+    sp_parked_settle_locked(pool);
+    sp_streams_unlock();
+    sp_ordered_stats(pool, &engine);
+    answer = pool->stats.reserved_bytes > pool->release_threshold &&
+             (engine.ready_bytes > 0 || pool->ordered.parked_bytes < parked_bytes);
+    sp_lock_give(&pool->lock);
+    return answer;
+}
+
+void sp_ordered_settle_all(void)
+{
+    struct starpool_pool *pool = NULL;
+
+    while ((pool = sp_registry_next(pool)) != NULL) {
+        uint64_t threshold;
+        bool has_any, is_destroyed;
+
+        sp_lock_take(&pool->lock);
+        has_any = pool->ordered.reuse != NULL || pool->ordered.parked != NULL;
+        is_destroyed = pool->is_destroyed;
+        threshold = pool->release_threshold;
+        sp_lock_give(&pool->lock);
+        if (has_any && is_destroyed)
+            settle_destroyed(pool);
+        else if (has_any && has_too_much(pool))
+            sp_pool_trim(pool, threshold);
+    }
+}
+
+/* ---- questions --------------------------------------------------------------------------- */
+
+bool sp_ordered_find(const void *ptr, struct starpool_pool **pool_out,
+                     struct sp_reuse_block *block_out)
+{
+    struct starpool_pool *pool = pool_of_chunk(ptr);
+    bool is_found;
+
+    if (pool == NULL)
+        return false;
+    sp_lock_take(&pool->lock);
+    sp_streams_lock();
+    is_found = sp_reuse_find(pool->ordered.reuse, (uintptr_t)ptr, block_out);
+    sp_ordered_unlock(pool);
+    if (is_found && pool_out != NULL)
+        *pool_out = pool;
+    return is_found;
+}
+
+void sp_ordered_stats(struct starpool_pool *pool, struct sp_reuse_stats *stats_out)
+{
+    *stats_out = (struct sp_reuse_stats){0};
+    if (pool->ordered.reuse == NULL)
+        return;
+    sp_streams_lock();
+    sp_reuse_notice(pool->ordered.reuse);
+    sp_reuse_stats(pool->ordered.reuse, stats_out);
+    sp_streams_unlock();
+}
+
+size_t sp_ordered_largest(struct starpool_pool *pool)
+{
+    size_t size = 0;
+
+    if (pool->ordered.reuse != NULL) {
+        sp_streams_lock();
+        size = sp_reuse_largest(pool->ordered.reuse);
+        sp_streams_unlock();
+    }
+    return size;
+}
+
+void sp_ordered_follow_policy(struct starpool_pool *pool)
+{
+    if (pool->ordered.reuse == NULL)
+        return;
+    sp_streams_lock();
+    *sp_reuse_policy(pool->ordered.reuse) = pool->policy;
+    sp_streams_unlock();
+}
+
+void sp_ordered_fini(struct starpool_pool *pool)
+{
+    struct sp_ordered *ordered = &pool->ordered;
+    struct sp_chunk_record *record, *next;
+
+    if (ordered->reuse != NULL) {
+        sp_streams_lock();
+        sp_reuse_fini(ordered->reuse, unmap_memory);
+        sp_streams_unlock();
+        unmap_memory(ordered->reuse, sp_round_up(sp_reuse_size(), SP_PAGE));
+    }
+    sp_streams_lock();
+    for (record = ordered->spare_chunks; record != NULL; record = next) {
+        next = record->next_spare;
+        record->next_spare = chunks.spare;
+        chunks.spare = record;
+    }
+    sp_streams_unlock();
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Blocks of the store, which the host allocated, that were freed in a stream: they wait here
+ * until its work before the free is over, and only then are the store's again. */
+#include "config.h"
+
+#include "src/pool/ordered.h"
+
+#include "src/pool/pool.h"
+#include "src/util/meta.h"
+#include "src/util/poison.h"
+
+/* Records that are made at a time. */
+#define N_RECORDS 64
+
+/* A block whose free need not be over. */
+struct sp_parked {
+    struct sp_range *range;
+    struct sp_point free;
+    struct sp_parked *next;
+};
+
+static struct sp_parked *take_record(struct starpool_pool *pool)
+{
+    struct sp_ordered *ordered = &pool->ordered;
+    struct sp_parked *records, *record;
+
+    sp_lock_take(&pool->lock);
+    if (ordered->spare_parked == NULL) {
+        sp_lock_give(&pool->lock);
+        records = sp_meta_alloc(N_RECORDS * sizeof(*records));
+        sp_lock_take(&pool->lock);
+        for (size_t i = 0; records != NULL && i < N_RECORDS; i++) {
+            records[i].next = ordered->spare_parked;
+            ordered->spare_parked = &records[i];
+        }
+    }
+    record = ordered->spare_parked;
+    if (record != NULL)
+        ordered->spare_parked = record->next;
+    sp_lock_give(&pool->lock);
+    return record;
+}
+
+/* A block of the store, which nobody else has any more, waits until the stream is past `at`. */
+static void park(struct starpool_pool *pool, struct sp_parked *record, struct sp_range *range,
+                 struct sp_point at)
+{
+    struct sp_ordered *ordered = &pool->ordered;
+
+    *record = (struct sp_parked){.range = range, .free = at};
+    sp_lock_take(&pool->lock);
+    sp_streams_lock();
+    sp_order_hold(sp_streams_order(), at.slot);
+    sp_streams_unlock();
+    record->next = ordered->parked;
+    ordered->parked = record;
+    ordered->parked_bytes += range->size;
+    pool->stats.n_frees++;
+    sp_lock_give(&pool->lock);
+}
+
+static void drop_record(struct starpool_pool *pool, struct sp_parked *record)
+{
+    sp_lock_take(&pool->lock);
+    record->next = pool->ordered.spare_parked;
+    pool->ordered.spare_parked = record;
+    sp_lock_give(&pool->lock);
+}
+
+enum starpool_status sp_parked_free(struct sp_range *range, struct sp_stream *stream)
+{
+    struct starpool_pool *pool = sp_range_pool(range);
+    struct sp_parked *record = take_record(pool);
+    struct sp_point at;
+    enum starpool_status status = record == NULL ? STARPOOL_ENOMEM : STARPOOL_OK;
+
+    if (status == STARPOOL_OK)
+        status = sp_streams_submit(stream, &at);
+    if (status == STARPOOL_OK && !sp_pool_take_back(range))
+        status = STARPOOL_EINVAL;
+    if (status == STARPOOL_OK)
+        park(pool, record, range, at);
+    else if (record != NULL)
+        drop_record(pool, record);
+    return status;
+}
+
+void sp_parked_settle_locked(struct starpool_pool *pool)
+{
+    struct sp_ordered *ordered = &pool->ordered;
+    struct sp_order *order = sp_streams_order();
+    struct sp_parked **link = &ordered->parked, *record;
+
+    while ((record = *link) != NULL) {
+        if (!sp_order_is_before(order, record->free, SP_SLOT_HOST) &&
+            order->streams[record->free.slot].done_seq < record->free.seq) {
+            link = &record->next;
+            continue;
+        }
+        *link = record->next;
+        sp_order_release(order, record->free.slot);
+        ordered->parked_bytes -= record->range->size;
+        if (sp_poison_is_on)
+            sp_poison_block_freed((void *)record->range->start, record->range->size);
+        sp_store_give(&pool->store, record->range);
+        record->next = ordered->spare_parked;
+        ordered->spare_parked = record;
+    }
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How far streams have come. Events of our own behind each free in a stream of the driver say
+ * when that free has executed, also after the stream has gone; streams of our own execute when
+ * somebody waits for them, or when they are destroyed. */
+#include "config.h"
+
+#include "src/pool/streams.h"
+
+#include "src/pool/context.h"
+#include "src/util/util.h"
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+/* The older event stands still, so that it completes however busy the stream is; the other one
+ * moves with every operation. An event object that is recorded again covers only more. */
+enum starpool_status sp_streams_submit(struct sp_stream *stream, struct sp_point *point_out)
+{
+    struct sp_stream_event *event;
+    struct sp_context context;
+    struct sp_point point;
+    enum starpool_status status;
+
+    sp_streams_lock();
+    point = sp_order_submit(sp_streams_order(), stream->slot);
+    event = &stream->events[stream->older];
+    if (event->seq != 0)
+        event = &stream->events[1 - stream->older];
+    sp_streams_unlock();
+    *point_out = point;
+    if (stream->driver == NULL)
+        return STARPOOL_OK;
+    status = sp_context_enter_as(stream->driver, stream->context, &context);
+    if (status != STARPOOL_OK)
+        return status;
+    status = sp_driver_status(stream->driver->cuEventRecord(event->event, stream->handle),
+                              "cuEventRecord");
+    sp_context_leave(&context);
+    if (status != STARPOOL_OK)
+        return status;
+    sp_streams_lock();
+    if (event->seq < point.seq)
+        event->seq = point.seq;
+    sp_streams_unlock();
+    return STARPOOL_OK;
+}
+
+/* With the lock: everything of a stream up to a point has executed. */
+static void note(const struct sp_stream *stream, uint64_t seq, bool is_seen)
+{
+    struct sp_mark mark = {.at = {stream->slot, seq}};
+
+    if (is_seen)
+        sp_order_see(sp_streams_order(), &mark);
+    else
+        sp_order_executed(sp_streams_order(), stream->slot, seq);
+}
+
+void sp_streams_try_to_execute(const struct sp_stream *stream)
+{
+    struct sp_order *order = sp_streams_order();
+
+    for (sp_slot slot = 0; slot < order->n_slots; slot++) {
+        const struct sp_stream *other = sp_streams_at(slot);
+
+        if (other != NULL && other->driver != NULL &&
+            sp_order_known(order, stream->slot, slot) > order->streams[slot].done_seq)
+            return;
+    }
+    for (sp_slot slot = 0; slot < order->n_slots; slot++)
+        sp_order_executed(order, slot, sp_order_known(order, stream->slot, slot));
+    sp_order_executed(order, stream->slot, order->streams[stream->slot].last_seq);
+}
+
+/* With the lock, which is given meanwhile: ask the older event. True if it is worth asking
+ * again. */
+static bool poll_event(struct sp_stream *stream, bool is_seen)
+{
+    struct sp_stream_event *event = &stream->events[stream->older];
+    uint64_t seq = event->seq;
+    bool is_done;
+
+    if (seq == 0)
+        return false;
+    sp_streams_unlock();
+    is_done = stream->driver->cuEventQuery(event->event) == SP_CU_SUCCESS;
+    sp_streams_lock();
+    if (!is_done)
+        return false;
+    note(stream, seq, is_seen);
+    if (event->seq == seq) {
+        event->seq = 0;
+        stream->older = (unsigned)(1 - (event - stream->events));
+    }
+    return true;
+}
+
+/* With a reference and without the lock. */
+static void poll_stream(struct sp_stream *stream, bool is_seen)
+{
+    sp_streams_lock();
+    if (stream->driver == NULL)
+        sp_streams_try_to_execute(stream);
+    else
+        while (poll_event(stream, is_seen))
+            continue;
+    if (is_seen && stream->is_retired && stream->driver == NULL)
+        note(stream, sp_streams_order()->streams[stream->slot].done_seq, true);
+    sp_streams_unlock();
+}
+
+/* The stream of a slot, referenced, if the driver or nobody else carries it on. */
+static struct sp_stream *get_pending(sp_slot slot)
+{
+    struct sp_stream *stream;
+
+    sp_streams_lock();
+    stream = sp_streams_at(slot);
+    if (stream != NULL && stream->driver == NULL && !stream->is_retired)
+        stream = NULL;
+    if (stream != NULL)
+        stream->n_references++;
+    sp_streams_unlock();
+    return stream;
+}
+
+static sp_slot n_slots(void)
+{
+    sp_slot n;
+
+    sp_streams_lock();
+    n = sp_streams_order()->n_slots;
+    sp_streams_unlock();
+    return n;
+}
+
+void sp_streams_poll(bool is_seen)
+{
+    sp_slot n = n_slots();
+
+    for (sp_slot slot = 0; slot < n; slot++) {
+        struct sp_stream *stream = get_pending(slot);
+
+        if (stream == NULL)
+            continue;
+        poll_stream(stream, is_seen);
+        sp_streams_put(stream);
+    }
+}
+
+bool sp_streams_has_executed(struct sp_point point)
+{
+    struct sp_stream *stream;
+    bool is_done;
+
+    if (point.slot == SP_SLOT_HOST)
+        return true;
+    stream = get_pending(point.slot);
+    if (stream != NULL) {
+        poll_stream(stream, false);
+        /* An allocation has no event behind it. */
+        if (stream->driver != NULL && !stream->is_retired)
+            (void)!starpool_stream_query(stream->handle);
+        sp_streams_put(stream);
+    }
+    sp_streams_lock();
+    is_done = sp_streams_order()->streams[point.slot].done_seq >= point.seq;
+    sp_streams_unlock();
+    return is_done;
+}
+
+/* The newest event that covers a point of a stream of the driver; NULL if none does. */
+static sp_cu_event event_for(const struct sp_stream *stream, uint64_t seq)
+{
+    const struct sp_stream_event *newer = &stream->events[1 - stream->older];
+    const struct sp_stream_event *older = &stream->events[stream->older];
+
+    if (newer->seq >= seq)
+        return newer->event;
+    return older->seq >= seq ? older->event : NULL;
+}
+
+/* With the lock, which is given meanwhile: the host waits for a point of the driver. */
+static enum starpool_status wait_for(struct sp_stream *stream, uint64_t seq)
+{
+    sp_cu_event event = event_for(stream, seq);
+    struct sp_context context;
+    enum starpool_status status;
+
+    sp_streams_unlock();
+    status = sp_context_enter_as(stream->driver, stream->context, &context);
+    if (status == STARPOOL_OK) {
+        status = event != NULL
+                     ? sp_driver_status(stream->driver->cuEventSynchronize(event),
+                                        "cuEventSynchronize")
+                     : sp_driver_status(stream->driver->cuStreamSynchronize(stream->handle),
+                                        "cuStreamSynchronize");
+        sp_context_leave(&context);
+    }
+    sp_streams_lock();
+    if (status == STARPOOL_OK)
+        note(stream, seq, true);
+    return status;
+}
+
+/* With the lock: a stream of the driver that `stream` waits for and that has not come there. */
+static struct sp_stream *find_unfinished(const struct sp_stream *stream, uint64_t *seq_out)
+{
+    const struct sp_order *order = sp_streams_order();
+
+    for (sp_slot slot = 0; slot < order->n_slots; slot++) {
+        struct sp_stream *other = sp_streams_at(slot);
+
+        if (other == NULL || other->driver == NULL)
+            continue;
+        *seq_out = sp_order_known(order, stream->slot, slot);
+        if (*seq_out > order->streams[slot].done_seq)
+            return other;
+    }
+    return NULL;
+}
+
+enum starpool_status sp_streams_execute(struct sp_stream *stream)
+{
+    enum starpool_status status = STARPOOL_OK;
+    struct sp_stream *other;
+    uint64_t seq;
+
+    sp_streams_lock();
+    while (status == STARPOOL_OK && (other = find_unfinished(stream, &seq)) != NULL) {
+        other->n_references++;
+        status = wait_for(other, seq);
+        sp_streams_unlock();
+        sp_streams_put(other);
+        sp_streams_lock();
+    }
+    if (status == STARPOOL_OK)
+        sp_order_see_stream(sp_streams_order(), stream->slot);
+    sp_streams_unlock();
+    return status;
+}
+
+static enum starpool_status await_stream(struct sp_stream *stream, struct sp_stream *other,
+                                         uint64_t seq)
+{
+    struct sp_context context;
+    sp_cu_event event;
+    enum starpool_status status;
+
+    if (other->driver == NULL)
+        return sp_streams_execute(other);
+    sp_streams_lock();
+    event = event_for(other, seq);
+    sp_streams_unlock();
+    if (event == NULL)
+        return STARPOOL_OK; /* It has executed: its event has been taken back. */
+    status = sp_context_enter_as(stream->driver, stream->context, &context);
+    if (status != STARPOOL_OK)
+        return status;
+    status = sp_driver_status(stream->driver->cuStreamWaitEvent(stream->handle, event, 0),
+                              "cuStreamWaitEvent");
+    sp_context_leave(&context);
+    return status;
+}
+
+enum starpool_status sp_streams_await(struct sp_stream *stream, struct sp_point point)
+{
+    struct sp_stream *other;
+    enum starpool_status status;
+
+    if (stream->driver == NULL || point.slot == stream->slot)
+        return STARPOOL_OK;
+    sp_streams_lock();
+    other = sp_streams_at(point.slot);
+    if (other != NULL)
+        other->n_references++;
+    sp_streams_unlock();
+    if (other == NULL)
+        return STARPOOL_OK;
+    status = await_stream(stream, other, point.seq);
+    sp_streams_put(other);
+    return status;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Opening a trace that a command is about, and saying what is wrong with it. */
+#include "config.h"
+
+#include "src/tools/trace_file.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum sp_exit sp_trace_file_open(const char *command, const char *path,
+                                struct starpool_trace **reader_out)
+{
+    enum starpool_status status;
+
+    errno = 0;
+    status = starpool_trace_open(path, reader_out);
+    if (status == STARPOOL_OK)
+        return SP_EXIT_DONE;
+    sp_tools_say(command, "%s: %s", path,
+                 errno != 0 ? strerror(errno) : starpool_status_text(status));
+    return SP_EXIT_USAGE;
+}
+
+enum sp_exit sp_trace_file_finish(const char *command, const char *path,
+                                  const struct starpool_trace *reader,
+                                  enum starpool_status status)
+{
+    uint64_t offset;
+    const char *reason = starpool_trace_error(reader, &offset);
+
+    if (status == STARPOOL_OK)
+        return SP_EXIT_DONE;
+    if (*reason == '\0')
+        sp_tools_say(command, "%s: %s", path, starpool_status_text(status));
+    else
+        sp_tools_say(command, "%s: byte %" PRIu64 ": %s", path, offset, reason);
+    return SP_EXIT_USAGE;
+}
+
+const char *sp_trace_file_argument(const char *command, int argc, char **argv)
+{
+    if (optind + 1 == argc)
+        return argv[optind];
+    if (optind == argc)
+        sp_tools_say(command, "no trace given; try: starpool %s --help", command);
+    else
+        sp_tools_say(command, "'%s' is not expected here; try: starpool %s --help",
+                     argv[optind + 1], command);
+    return NULL;
+}
+
+const char *sp_trace_file_plain(char *text)
+{
+    for (char *c = text; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    }
+    return text;
+}
