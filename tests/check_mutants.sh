@@ -59,15 +59,20 @@ printf 'check_mutants: building the copy\n'
     die "the unchanged sources do not build"
 }
 
-# make_test TEST: build what TEST needs, in the copy. One goal after the other: "all" is a make of
-# its own, and both would compile the same file.
+# make_test TEST: build what TEST needs, in the copy: a script may need everything. One goal after
+# the other: "all" is a make of its own, and both would compile the same file.
 make_test()
 {
+    : >"$copy/log"
     case $1 in
-    *.sh) set -- tests/harness_cases ;;
+    *.sh)
+        "$make" -C "$copy/build" -s -j"$jobs" all >>"$copy/log" 2>&1 || return
+        set -- tests/harness_cases tests/trace_sample
+        ;;
     esac
-    "$make" -C "$copy/build" -s -j"$jobs" all >"$copy/log" 2>&1 &&
-        "$make" -C "$copy/build" -s -j"$jobs" "$1" >>"$copy/log" 2>&1
+    for goal; do
+        "$make" -C "$copy/build" -s -j"$jobs" "$goal" >>"$copy/log" 2>&1 || return
+    done
 }
 
 # run_test TEST: its TAP in $copy/tap, as make check runs it. True if everything passed.

@@ -352,6 +352,20 @@ static void def_14_pool_must_match_place_and_kind(void)
     assert_ptr_equal(current_pool(0), sp_case_default_pool(0));
 }
 
+static void def_14_a_host_pool_matches_whatever_id_it_was_made_with(void)
+{
+    struct sp_cu_location host = place(SP_CU_LOCATION_HOST, 0);
+    sp_cu_pool own, before, now;
+
+    sp_case_need(SP_CALL_cuMemSetMemPool);
+    own = pool_at(SP_CU_LOCATION_HOST, 12345);
+    assert_success(cu->cuMemGetMemPool(&before, &host, SP_CU_ALLOCATION_PINNED));
+    assert_success(cu->cuMemSetMemPool(&host, SP_CU_ALLOCATION_PINNED, own));
+    assert_success(cu->cuMemGetMemPool(&now, &host, SP_CU_ALLOCATION_PINNED));
+    assert_ptr_equal(now, own);
+    assert_success(cu->cuMemSetMemPool(&host, SP_CU_ALLOCATION_PINNED, before));
+}
+
 static sp_cu_result default_pool_at(void *location)
 {
     sp_cu_pool pool;
@@ -403,6 +417,7 @@ static const struct sp_case cases[] = {
     SP_CASE(def_13_current_pool_of_the_host_serves_no_allocation_in_a_stream, SP_TAG_HOST),
     SP_CASE(def_14_both_ways_to_ask_and_to_set_are_one, 0),
     SP_CASE(def_14_pool_must_match_place_and_kind, SP_TAG_HOST),
+    SP_CASE(def_14_a_host_pool_matches_whatever_id_it_was_made_with, SP_TAG_HOST),
     SP_CASE(def_15_default_pool_of_a_device_that_does_not_exist, 0),
     SP_CASE(def_15_managed_pools_need_concurrent_managed_access, 0),
 };

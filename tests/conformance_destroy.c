@@ -89,6 +89,24 @@ static void destroy_03_a_pool_with_an_unfinished_free_goes_when_the_host_sees_it
     assert_true(sp_case_device_free() >= before);
 }
 
+static void destroy_03_a_query_that_answers_success_has_seen_the_last_free(void)
+{
+    sp_cu_stream stream = sp_case_stream();
+    sp_cu_event event = sp_case_event();
+    size_t before = sp_case_device_free();
+
+    for (int i = 0; i < 2; i++) {
+        sp_cu_pool pool = own_pool();
+
+        sp_case_free(sp_case_alloc(pool, SIZE, stream), stream);
+        assert_success(cu->cuMemPoolDestroy(pool));
+        assert_success(cu->cuEventRecord(event, stream));
+        while ((i == 0 ? cu->cuStreamQuery(stream) : cu->cuEventQuery(event)) != SP_CU_SUCCESS)
+            continue;
+        assert_true(sp_case_device_free() >= before);
+    }
+}
+
 static void destroy_03_nothing_else_holds_a_pools_memory(void)
 {
     sp_cu_stream stream = sp_case_stream();
@@ -184,6 +202,7 @@ static const struct sp_case cases[] = {
     SP_CASE(destroy_02_the_hosts_default_pool_is_refused_and_still_works, SP_TAG_HOST),
     SP_CASE(destroy_03_a_pool_with_live_memory_goes_with_the_last_of_it, SP_TAG_STALL),
     SP_CASE(destroy_03_a_pool_with_an_unfinished_free_goes_when_the_host_sees_it, SP_TAG_STALL),
+    SP_CASE(destroy_03_a_query_that_answers_success_has_seen_the_last_free, 0),
     SP_CASE(destroy_03_nothing_else_holds_a_pools_memory, SP_TAG_STALL),
     SP_CASE(destroy_04_memory_outlives_the_pool_and_is_freed_either_way, 0),
     SP_CASE(destroy_05_a_destroyed_pools_handle_is_refused_everywhere, SP_TAG_UB),

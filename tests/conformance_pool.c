@@ -67,7 +67,7 @@ static void pool_01_attribute_115_says_whether_pools_work(void)
     sp_case_free(ptr, stream);
 }
 
-/* A bit says that pools can be made with that type; the fabric's also needs a channel. */
+/* A bit says that the platform knows that type; the fabric's also needs a channel. */
 static void check_mask(void)
 {
     int mask = sp_case_device_attribute(SP_CU_DEVICE_MEMPOOL_SUPPORTED_HANDLE_TYPES, 0);
@@ -81,11 +81,16 @@ static void check_mask(void)
     props.handle_types = SP_CU_HANDLE_FABRIC;
     if (try_create(&props) == SP_CU_SUCCESS)
         assert_int_not_equal(mask & SP_CU_HANDLE_FABRIC, 0);
+    if (cu->is_model)
+        assert_int_equal(try_create(&props) != SP_CU_NOT_SUPPORTED,
+                         (mask & SP_CU_HANDLE_FABRIC) != 0);
 }
 
 static void pool_02_attribute_119_is_a_mask_of_usable_handle_types(void)
 {
     check_mask();
+    if (sp_case_switch("imex", "no-channel"))
+        check_mask();
     if (sp_case_switch("imex", "channel"))
         check_mask();
 }
@@ -337,6 +342,9 @@ static void pool_17_security_attributes_are_for_another_system(void)
         assert_cu(SP_CU_INVALID_VALUE, try_create(&props));
     else
         sp_case_observe("POOL-17", "security attributes: %d", try_create(&props));
+    props.handle_types = SP_CU_HANDLE_WIN32; /* There they may be. */
+    if (cu->is_model)
+        assert_cu(SP_CU_NOT_SUPPORTED, try_create(&props));
 }
 
 /* ---- the maximum size ------------------------------------------------------------------ */

@@ -33,6 +33,7 @@ unit_tests = \
 	%D%/test_reuse_random \
 	%D%/test_room \
 	%D%/test_segment \
+	%D%/test_share \
 	%D%/test_shortage \
 	%D%/test_stats \
 	%D%/test_store \
@@ -41,6 +42,7 @@ unit_tests = \
 	%D%/test_stress \
 	%D%/test_topo \
 	%D%/test_trace \
+	%D%/test_trace_pool \
 	%D%/test_trace_use \
 	%D%/test_verify \
 	%D%/test_wrong
@@ -113,7 +115,7 @@ $(fake_drivers): %D%/fake_cuda.c src/driver/abi.h src/driver/calls.def
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(SP_CFLAGS) \
 	  -fvisibility=default -shared -fPIC -Wl,-soname,libcuda.so.1 -D$$(basename $(@D)) \
 	  -o $@ '$(srcdir)/%D%/fake_cuda.c'
-check_DATA  = $(fake_drivers)
+EXTRA_%C%_test_driver_DEPENDENCIES = $(fake_drivers)
 CLEANFILES += $(fake_drivers)
 if HAVE_CHOLESKY
 check_PROGRAMS += $(cholesky_tests)

@@ -264,8 +264,7 @@ static void current_pool_is_the_drivers_and_serves_its_streams(void **state)
     assert_ok(starpool_pool_of(ptr, &pool));
     assert_ptr_equal(pool, on.pool);
     assert_ok(starpool_free(ptr, on.a));
-    assert_int_equal(on.driver->cuDeviceSetMemPool(0, standard->driver->handle),
-                     SP_CU_SUCCESS);
+    assert_int_equal(on.driver->cuDeviceSetMemPool(0, standard->driver->handle), SP_CU_SUCCESS);
     assert_ok(starpool_pool_current(device0, STARPOOL_PINNED, &current));
     assert_ptr_equal(current, standard);
 }
@@ -355,6 +354,67 @@ static void pool_of_a_device_needs_no_current_context(void **state)
     assert_ok(starpool_free(ptr, NULL));
     assert_int_equal(on.driver->cuCtxGetCurrent(&current), SP_CU_SUCCESS);
     assert_null(current);
+}
+
+static void pool_outlives_a_context_that_it_was_used_in(void **state)
+{
+    sp_cu_context own;
+    void *ptr;
+
+    (void)state;
+    assert_int_equal(on.driver->cuCtxCreate(&own, 0, 0), SP_CU_SUCCESS);
+    ptr = alloc_from(on.pool, STARPOOL_STREAM_HOST, 1000);
+    assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
+    assert_int_equal(on.driver->cuCtxDestroy(own), SP_CU_SUCCESS);
+    assert_int_equal(on.driver->cuCtxSetCurrent(on.context), SP_CU_SUCCESS);
+    ptr = alloc_from(on.pool, STARPOOL_STREAM_HOST, 1000);
+    assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
+}
+
+static void block_freed_in_a_context_that_is_gone_goes_back(void **state)
+{
+    sp_cu_context own;
+    sp_cu_stream stream;
+
+    (void)state;
+    assert_int_equal(on.driver->cuCtxCreate(&own, 0, 0), SP_CU_SUCCESS);
+    assert_int_equal(on.driver->cuStreamCreate(&stream, SP_CU_STREAM_NON_BLOCKING),
+                     SP_CU_SUCCESS);
+    assert_ok(starpool_free(alloc_from(on.host, STARPOOL_STREAM_HOST, 1000), stream));
+    assert_ok(starpool_free(alloc_from(on.host, stream, 1000), stream));
+    assert_int_equal(on.driver->cuCtxDestroy(own), SP_CU_SUCCESS);
+    assert_int_equal(on.driver->cuCtxSetCurrent(on.context), SP_CU_SUCCESS);
+    assert_ok(starpool_pool_trim(on.host, 0));
+    assert_int_equal(stats_of(on.host).reserved_bytes, 0);
+}
+
+static void device_that_there_is_not_imports_nothing(void **state)
+{
+    struct starpool_pool_handle handle = {.fd = -1};
+    struct starpool_pool *imported = NULL;
+
+    (void)state;
+    assert_ok(starpool_pool_export(on.pool, STARPOOL_HANDLE_FD, &handle));
+    assert_status(STARPOOL_EDEVICE,
+                  starpool_pool_import((struct starpool_location){STARPOOL_DEVICE, 99}, &handle,
+                                       &imported));
+    assert_null(imported);
+    close(handle.fd);
+}
+
+static void number_that_was_never_a_point_is_refused(void **state)
+{
+    uint64_t point = 0;
+    void *ptr;
+
+    (void)state;
+    close_gate_in(on.a);
+    assert_ok(starpool_stream_record(on.a, &point));
+    ptr = alloc_from(on.host, on.a, 1000); /* the next number is its own */
+    assert_status(STARPOOL_EINVAL, starpool_stream_wait(on.b, on.a, point + 1));
+    open_gate();
+    assert_ok(starpool_free(ptr, on.a));
+    assert_ok(starpool_stream_synchronize(on.a));
 }
 
 static void block_is_ready_when_the_drivers_stream_is(void **state)
@@ -497,6 +557,10 @@ static const struct CMUnitTest tests[] = {
     CASE(pool_and_block_go_through_handles),
     CASE(special_streams_are_the_drivers),
     CASE(pool_of_a_device_needs_no_current_context),
+    CASE(pool_outlives_a_context_that_it_was_used_in),
+    CASE(block_freed_in_a_context_that_is_gone_goes_back),
+    CASE(device_that_there_is_not_imports_nothing),
+    CASE(number_that_was_never_a_point_is_refused),
     CASE(block_is_ready_when_the_drivers_stream_is),
     CASE(host_memory_waits_for_the_drivers_stream),
     CASE(free_that_the_driver_has_executed_serves_others_unasked),

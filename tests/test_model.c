@@ -311,6 +311,7 @@ static void values_in_memory_are_waited_for_and_written(void **state)
 struct seen {
     sp_cu_result inner; /* of a call from within */
     sp_cu_result status;
+    const char *name;
     unsigned n_calls;
 };
 
@@ -328,6 +329,9 @@ static void note_status(sp_cu_stream stream, sp_cu_result status, void *arg)
 
     (void)stream;
     seen->status = status;
+    /* A callback prints its status: names may be asked for. */
+    if (sp_model.driver->cuGetErrorName(status, &seen->name) != SP_CU_SUCCESS)
+        seen->name = "";
     seen->n_calls++;
 }
 
@@ -346,6 +350,7 @@ static void host_functions_run_in_order_and_may_not_call_the_driver(void **state
     assert_int_equal(seen.n_calls, 2);
     assert_int_equal(seen.inner, SP_CU_NOT_PERMITTED);
     assert_int_equal(seen.status, SP_CU_SUCCESS);
+    assert_string_equal(seen.name, "CUDA_SUCCESS");
     assert_result(SP_CU_INVALID_VALUE, cuLaunchHostFunc(stream, NULL, NULL));
 }
 

@@ -440,6 +440,42 @@ static void an_operation_starts_when_the_last_of_what_it_waits_for_has_ended(voi
     assert_true(ms == 0);
 }
 
+/* ---- what must stay as it was -------------------------------------------------------- */
+
+static void a_copy_that_is_refused_uses_neither_range(void **state)
+{
+    sp_cu_stream stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    sp_cu_ptr ptr, nowhere;
+
+    (void)state;
+    assert_done(cuMemAllocAsync(&ptr, SP_TEST_SIZE, SP_CU_STREAM_LEGACY));
+    assert_done(cuStreamSynchronize(SP_CU_STREAM_LEGACY));
+    nowhere = ptr + 48 * SP_TEST_SIZE;
+    assert_result(SP_CU_INVALID_VALUE, cuMemcpyDtoDAsync(ptr, nowhere, 512, stream));
+    assert_result(SP_CU_INVALID_VALUE, cuMemcpyDtoDAsync(nowhere, ptr, 512, stream));
+    assert_done(cuMemFree(ptr)); /* No use of it is missing. */
+    assert_int_equal(starpool_model_violations(NULL), 0);
+}
+
+static void a_free_whose_memory_went_with_its_context_frees_nothing_else(void **state)
+{
+    sp_cu_stream stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    sp_cu_context other;
+    sp_cu_ptr gone, ptr;
+
+    (void)state;
+    assert_done(cuCtxCreate(&other, 0, 0));
+    assert_done(cuMemAlloc(&gone, SP_TEST_SIZE));
+    sp_test_hold(stream);
+    assert_done(cuMemFreeAsync(gone, stream));
+    assert_done(cuCtxDestroy(other));
+    assert_done(cuMemAlloc(&ptr, SP_TEST_SIZE));
+    assert_true(ptr == gone);
+    sp_test_release();
+    assert_done(cuStreamSynchronize(stream));
+    assert_done(cuMemFree(ptr));
+}
+
 /* ---- the list ------------------------------------------------------------------------ */
 
 #define THREADS(test)                                               \
@@ -469,6 +505,8 @@ int main(void)
         INLINE(without_threads_none_is_started),
         SP_TEST_BOTH(elapsed_time_is_that_of_the_virtual_clock),
         SP_TEST_BOTH(an_operation_starts_when_the_last_of_what_it_waits_for_has_ended),
+        SP_TEST_BOTH(a_copy_that_is_refused_uses_neither_range),
+        SP_TEST_BOTH(a_free_whose_memory_went_with_its_context_frees_nothing_else),
     };
 
     return cmocka_run_group_tests_name("model under faults", tests, NULL, NULL);

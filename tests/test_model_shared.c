@@ -54,6 +54,55 @@ static void a_shared_event_orders_streams_that_know_it_by_two_names(void **state
     assert_done(cuEventSynchronize(event));
 }
 
+static void anothers_recording_says_nothing_of_ones_own_before_it(void **state)
+{
+    sp_cu_stream held = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    sp_cu_stream idle = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    sp_cu_event event = new_shared_event(), opened;
+    struct sp_cu_ipc_event_handle handle;
+    uint64_t id;
+
+    (void)state;
+    assert_done(cuIpcGetEventHandle(&handle, event));
+    assert_done(cuIpcOpenEventHandle(&opened, handle));
+    assert_done(cuStreamGetId(held, (unsigned long long *)&id));
+    sp_test_hold(held);
+    assert_done(cuEventRecord(event, held));
+    assert_done(cuEventRecord(opened, idle));
+    assert_done(cuStreamSynchronize(idle));
+    assert_done(cuEventQuery(event));
+    for (uint32_t i = 0; i < sp_model_order()->n_slots; i++) {
+        if (sp_model_order()->streams[i].id == id)
+            assert_int_equal(sp_model_order()->streams[i].seen_seq, 0);
+    }
+    sp_test_release();
+    assert_done(cuStreamSynchronize(held));
+}
+
+static void a_pool_is_never_exported_as_descriptor_0(void **state)
+{
+    struct sp_cu_pool_props props = {
+        .alloc_type = SP_CU_ALLOCATION_PINNED,
+        .handle_types = SP_CU_HANDLE_POSIX_FD,
+        .location = {.type = SP_CU_LOCATION_DEVICE},
+    };
+    int input = dup(STDIN_FILENO), file = -1;
+    sp_cu_pool pool, imported;
+
+    (void)state;
+    assert_done(cuMemPoolCreate(&pool, &props));
+    if (input >= 0)
+        close(STDIN_FILENO);
+    assert_done(cuMemPoolExportToShareableHandle(&file, pool, SP_CU_HANDLE_POSIX_FD, 0));
+    if (input >= 0) {
+        assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+        close(input);
+    }
+    assert_done(cuMemPoolImportFromShareableHandle(&imported, (void *)(uintptr_t)file,
+                                                   SP_CU_HANDLE_POSIX_FD, 0));
+    close(file);
+}
+
 static void random_bytes_are_no_handle(void **state)
 {
     uint64_t random = sp_test_seed();
@@ -322,6 +371,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SP_TEST_BOTH(a_shared_event_orders_streams_that_know_it_by_two_names),
+        SP_TEST_BOTH(anothers_recording_says_nothing_of_ones_own_before_it),
+        THREADS(a_pool_is_never_exported_as_descriptor_0),
         THREADS(random_bytes_are_no_handle),
         THREADS(only_sealed_files_of_ours_are_taken),
         THREADS(plain_memory_is_shared_by_its_handle),

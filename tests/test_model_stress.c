@@ -7,6 +7,7 @@
 #include "tests/model_fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "src/util/util.h"
@@ -132,10 +133,45 @@ static void what_events_order_is_in_order_whatever_threads_do(void **state)
     assert_int_equal(starpool_model_violations(NULL), 0);
 }
 
+/* ---- a context that goes ------------------------------------------------------------- */
+
+/* Its last operations are queued while the context is being destroyed. */
+static void *use_until_it_is_gone(void *arg)
+{
+    const struct sp_driver *driver = sp_model.driver;
+    sp_cu_result result = driver->cuCtxSetCurrent(*(sp_cu_context *)arg);
+    sp_cu_ptr ptr;
+
+    if (result == SP_CU_SUCCESS)
+        result = driver->cuMemAlloc(&ptr, 65536);
+    for (unsigned i = 1; result == SP_CU_SUCCESS; i++)
+        result = i % 8 == 0 ? driver->cuStreamSynchronize(SP_CU_STREAM_PER_THREAD)
+                            : driver->cuMemsetD8Async(ptr, 1, 65536, SP_CU_STREAM_PER_THREAD);
+    return NULL;
+}
+
+static void a_context_goes_after_what_others_give_it_meanwhile(void **state)
+{
+    sp_cu_context context;
+    pthread_t thread;
+
+    (void)state;
+    for (size_t i = 0; i < sp_test_scaled(N_ROUNDS / 10); i++) {
+        assert_done(cuCtxCreate(&context, 0, 0));
+        assert_int_equal(pthread_create(&thread, NULL, use_until_it_is_gone, &context), 0);
+        for (size_t spins = 0; spins < 10 * (i % 20); spins++)
+            sched_yield();
+        assert_done(cuCtxDestroy(context));
+        pthread_join(thread, NULL);
+    }
+    assert_true(sp_order_is_valid(sp_model_order()));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SP_TEST_BOTH(what_events_order_is_in_order_whatever_threads_do),
+        SP_TEST_BOTH(a_context_goes_after_what_others_give_it_meanwhile),
     };
 
     return cmocka_run_group_tests_name("model stress", tests, NULL, NULL);

@@ -368,6 +368,33 @@ static void destroyed_pool_goes_when_its_last_free_has_executed(void **state)
     assert_int_equal(sp_script_bytes(&fixture.script), 0);
 }
 
+static void block_freed_in_a_stream_that_is_gone_goes_back(void **state)
+{
+    starpool_stream gone;
+
+    (void)state;
+    assert_ok(starpool_stream_create(host, &gone));
+    assert_ok(starpool_free(alloc_on(gone, 2 * SP_MIB), gone));
+    starpool_stream_destroy(gone);
+    assert_ok(starpool_pool_trim(fixture.pool, 0));
+    assert_int_equal(sp_script_bytes(&fixture.script), 0);
+}
+
+static void destroyed_pool_goes_with_the_stream_of_its_last_free(void **state)
+{
+    starpool_stream gone;
+
+    (void)state;
+    assert_ok(starpool_stream_create(host, &gone));
+    assert_ok(starpool_free(alloc_on(gone, 5000), gone));
+    assert_ok(starpool_free(sp_fixture_alloc(5000), gone));
+    starpool_pool_destroy(fixture.pool);
+    fixture.pool = NULL;
+    assert_true(sp_script_bytes(&fixture.script) > 0);
+    starpool_stream_destroy(gone);
+    assert_int_equal(sp_script_bytes(&fixture.script), 0);
+}
+
 static void cpu_pool_is_current_for_its_devices_streams_without_a_driver(void **state)
 {
     static const struct starpool_location device3 = {STARPOOL_DEVICE, 3};
@@ -443,6 +470,8 @@ static const struct CMUnitTest tests[] = {
     CASE(cpu_pool_is_current_for_its_devices_streams_without_a_driver),
     CASE(child_goes_on_with_streams_and_their_blocks),
     CASE(destroyed_pool_goes_when_its_last_free_has_executed),
+    CASE(block_freed_in_a_stream_that_is_gone_goes_back),
+    CASE(destroyed_pool_goes_with_the_stream_of_its_last_free),
 };
 
 int main(void)

@@ -151,10 +151,10 @@ static void policies_may_change_at_any_time(void **state)
     second = give(fixture.a, at_unit(start, 6));
     fixture.policy->is_opportunistic = false;
     assert_int_equal(take(fixture.b, 3), 0);
-    assert_int_equal(take(fixture.a, 3), at_unit(start, 6));
-    assert_edge(SP_EDGE_STREAM, second);
     assert_int_equal(take(fixture.a, 3), start);
     assert_edge(SP_EDGE_STREAM, first);
+    assert_int_equal(take(fixture.a, 3), at_unit(start, 6));
+    assert_edge(SP_EDGE_STREAM, second);
     first = give(fixture.a, start);
     fixture.policy->is_opportunistic = true;
     assert_int_equal(take(fixture.b, 3), 0);

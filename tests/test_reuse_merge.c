@@ -285,6 +285,129 @@ static void range_behind_many_that_are_too_small_is_found(void **state)
     assert_int_equal(take(fixture.a, 65), fits);
 }
 
+/* ---- ranges that wait for a request of their size ------------------------------------------
+ */
+
+static void ranges_of_a_size_go_round_without_splits_and_merges(void **state)
+{
+    static const size_t n_rounds = 20;
+    uintptr_t start;
+
+    (void)state;
+    fixture.policy->is_opportunistic = true;
+    add_chunk(30);
+    start = take_all(fixture.a, 3, 10);
+    for (size_t i = 0; i < n_rounds; i++) {
+        sp_slot next = i % 2 == 0 ? fixture.b : fixture.a;
+        struct sp_point last;
+
+        for (size_t j = 0; j < 3; j++)
+            last = give(i % 2 == 0 ? fixture.a : fixture.b, at_unit(start, 10 * j));
+        if (i % 4 < 2)
+            sp_order_see_all(order);
+        else
+            sp_order_executed(order, last.slot, last.seq);
+        for (size_t j = 0; j < 3; j++)
+            assert_int_not_equal(take(next, 10), 0);
+    }
+    assert_int_equal(stats().n_splits, 2);
+    assert_int_equal(stats().n_merges, 0);
+    assert_int_equal(stats().used_bytes, 30 * UNIT);
+}
+
+/* In each of the places where they wait: their stream's, the executed and the ready. */
+static void what_waits_merges_before_a_request_is_refused(void **state)
+{
+    enum { OWN, EXECUTED, SEEN, BY_HOST, N_WAYS };
+
+    (void)state;
+    fixture.policy->is_opportunistic = true;
+    add_chunk(30);
+    for (int way = OWN; way < N_WAYS; way++) {
+        uintptr_t start = take_all(fixture.a, 3, 10);
+        struct sp_point last = HOST;
+
+        assert_int_not_equal(start, 0);
+        for (size_t j = 0; j < 3; j++)
+            last = give(way == BY_HOST ? SP_SLOT_HOST : fixture.a, at_unit(start, 10 * j));
+        if (way == EXECUTED)
+            sp_order_executed(order, last.slot, last.seq);
+        if (way == SEEN)
+            sp_order_see_all(order);
+        assert_int_equal(take(way == OWN ? fixture.a : fixture.b, 30), start);
+        assert_int_equal(stats().n_merges, 2 * (way + 1));
+        give(SP_SLOT_HOST, start);
+    }
+}
+
+static void chunk_whose_parts_wait_is_removed(void **state)
+{
+    struct sp_chunk *chunk = add_chunk(30);
+    uintptr_t start;
+
+    (void)state;
+    start = take_all(fixture.a, 3, 10);
+    wait_for(fixture.b, fixture.a);
+    give(SP_SLOT_HOST, start);
+    give(fixture.a, at_unit(start, 20));
+    give(fixture.b, at_unit(start, 10));
+    assert_null(sp_reuse_remove_chunk(fixture.reuse, 0));
+    sp_order_see_all(order);
+    assert_null(sp_reuse_remove_chunk(fixture.reuse, 1));
+    assert_ptr_equal(sp_reuse_remove_chunk(fixture.reuse, 0), chunk);
+    assert_int_equal(stats().reserved_bytes, 0);
+}
+
+static void largest_range_is_told_of_what_waits(void **state)
+{
+    uintptr_t start;
+
+    (void)state;
+    add_chunk(30);
+    start = take_all(fixture.a, 3, 10);
+    give(SP_SLOT_HOST, start);
+    give(SP_SLOT_HOST, at_unit(start, 10));
+    assert_int_equal(sp_reuse_largest(fixture.reuse), 20 * UNIT);
+    give(fixture.a, at_unit(start, 20));
+    assert_int_equal(sp_reuse_largest(fixture.reuse), 20 * UNIT);
+    sp_order_see_all(order);
+    sp_reuse_notice(fixture.reuse);
+    assert_int_equal(sp_reuse_largest(fixture.reuse), 30 * UNIT);
+}
+
+/* So that no request has all too much to merge. */
+static void only_so_many_frees_of_a_stream_wait(void **state)
+{
+    enum { N = 100 };
+    uintptr_t start;
+
+    (void)state;
+    add_chunk(2 * N);
+    start = take_all(fixture.a, N, 2);
+    for (size_t i = 0; i < N; i++)
+        give(fixture.a, at_unit(start, 2 * i));
+    assert_true(stats().n_merges >= N / 2);
+    assert_int_equal(take(fixture.a, 2 * N), start);
+    assert_int_equal(stats().n_merges, N - 1);
+}
+
+/* There is room for every request in what nobody has had yet. */
+static void what_waits_merges_where_sizes_are_various(void **state)
+{
+    enum { N = 100 };
+    uintptr_t start;
+
+    (void)state;
+    add_chunk(2 * N + 2000);
+    start = take_all(fixture.a, N, 2);
+    for (size_t i = 0; i < N; i++)
+        give(SP_SLOT_HOST, at_unit(start, 2 * i));
+    assert_int_equal(stats().n_merges, 0);
+    for (size_t i = 0; i < 20; i++)
+        assert_int_not_equal(take(fixture.a, 3 + i), 0);
+    assert_true(stats().n_merges >= N - 1);
+}
+
 /* ---- internal waits ------------------------------------------------------------------ */
 
 static uintptr_t take_waiting(sp_slot slot, size_t units, struct sp_point *waits, size_t room,
@@ -432,6 +555,12 @@ int main(void)
         TEST(large_range_of_its_own_is_not_cut_while_another_fits),
         TEST(all_of_a_streams_frees_can_be_had_again_by_it),
         TEST(range_behind_many_that_are_too_small_is_found),
+        TEST(ranges_of_a_size_go_round_without_splits_and_merges),
+        TEST(what_waits_merges_before_a_request_is_refused),
+        TEST(chunk_whose_parts_wait_is_removed),
+        TEST(largest_range_is_told_of_what_waits),
+        TEST(only_so_many_frees_of_a_stream_wait),
+        TEST(what_waits_merges_where_sizes_are_various),
         TEST(wait_is_added_only_if_that_is_allowed),
         TEST(ranges_of_several_streams_are_put_together_each_waited_for_once),
         TEST(fewest_ranges_are_waited_for),

@@ -165,4 +165,22 @@ else
     skip "the trace of a program is sound" "examples/pool does not run here"
 fi
 
+# Which allocates by StarPU, from several threads. A sanitizer's run-time library would have to be
+# preloaded in front of the plugin: tests/starpu/lib.sh does that for the other tests.
+program=${builddir:-.}/examples/starpu_vector
+STARPU_SILENT=1 STARPU_NCPU=2 STARPU_HOME=$scratch
+export STARPU_SILENT STARPU_NCPU STARPU_HOME
+if [ "${SP_SANITIZER_NAME:-no}" = no ] && [ -x "$program" ] &&
+    timeout --kill-after=5 120 "$tool" run --trace="$scratch/vector-%p" -- "$program" \
+        >/dev/null 2>"$scratch/err"; then
+    set -- "$scratch"/vector-*
+    run 0 "the trace of a StarPU program is sound" verify "$1"
+    contains "nothing in it is wrong" "$scratch/out" '^problems: 0$'
+    run 0 "its requests can be replayed" replay "$1"
+    run 0 "what it did can be summed up" report "$1"
+    contains "the pools that served StarPU are in it" "$scratch/out" '^Pool 1 "StarPU node 0'
+else
+    skip "the trace of a StarPU program is sound" "examples/starpu_vector does not run here"
+fi
+
 done_testing

@@ -209,31 +209,6 @@ void sp_order_remove_stream(struct sp_order *order, sp_slot slot)
     stream->is_open = false;
 }
 
-struct sp_point sp_order_submit(struct sp_order *order, sp_slot slot)
-{
-    struct sp_order_stream *stream = stream_at(order, slot);
-
-    SP_ASSERT(stream->is_open);
-    stream->last_seq++;
-    stream->has_waited = false;
-    if (SP_UNLIKELY(order->checker != NULL))
-        sp_checker_submit(order->checker, slot, stream->last_seq);
-    return (struct sp_point){slot, stream->last_seq};
-}
-
-void sp_order_hold(struct sp_order *order, sp_slot slot)
-{
-    stream_at(order, slot)->n_holds++;
-}
-
-void sp_order_release(struct sp_order *order, sp_slot slot)
-{
-    struct sp_order_stream *stream = stream_at(order, slot);
-
-    SP_ASSERT(stream->n_holds > 0);
-    stream->n_holds--;
-}
-
 /* ---- marks and waits ----------------------------------------------------------------- */
 
 /* What a stream's next operation would know, as a mark that borrows the stream's clock. */

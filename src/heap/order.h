@@ -11,7 +11,8 @@
 
 #include <starpool/base.h>
 
-struct sp_checker;
+#include "src/heap/checker.h"
+#include "src/util/util.h"
 
 /* A stream's place in the table. A place is used again only when nothing of its last stream can
  * be mistaken for the new one's: sequence numbers of a place go on and never start again. */
@@ -82,7 +83,17 @@ STARPOOL_CHECK enum starpool_status sp_order_add_stream(struct sp_order *order,
 void sp_order_remove_stream(struct sp_order *order, sp_slot slot);
 
 /* Its next operation. */
-struct sp_point sp_order_submit(struct sp_order *order, sp_slot slot);
+static inline struct sp_point sp_order_submit(struct sp_order *order, sp_slot slot)
+{
+    struct sp_order_stream *stream = &order->streams[slot];
+
+    SP_ASSERT(slot < order->n_slots && stream->is_open);
+    stream->last_seq++;
+    stream->has_waited = false;
+    if (SP_UNLIKELY(order->checker != NULL))
+        sp_checker_submit(order->checker, slot, stream->last_seq);
+    return (struct sp_point){slot, stream->last_seq};
+}
 
 /* What the last operation submitted to `slot` knows, as a mark. ENOMEM. */
 STARPOOL_CHECK enum starpool_status sp_order_record(struct sp_order *order, sp_slot slot,
@@ -118,8 +129,16 @@ void sp_order_see_all(struct sp_order *order);
 bool sp_order_is_before(const struct sp_order *order, struct sp_point point, sp_slot slot);
 
 /* The slot is not given to another stream while it is held. */
-void sp_order_hold(struct sp_order *order, sp_slot slot);
-void sp_order_release(struct sp_order *order, sp_slot slot);
+static inline void sp_order_hold(struct sp_order *order, sp_slot slot)
+{
+    order->streams[slot].n_holds++;
+}
+
+static inline void sp_order_release(struct sp_order *order, sp_slot slot)
+{
+    SP_ASSERT(order->streams[slot].n_holds > 0);
+    order->streams[slot].n_holds--;
+}
 
 /* The highest number of `other` that is known to come before what `slot` gets next, without
  * what the host has seen; 0 if none is. */

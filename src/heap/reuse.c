@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes and gives of a stream-ordered heap: which range serves a request. Ranges that fit well
- * are tried in the order of the edges; if none does, the smallest that is large enough is cut,
- * whosever it is: a stream that cuts its own first would hoard. */
+/* Takes and gives of a stream-ordered heap: which range serves a request. A range that has been
+ * freed waits unmerged for a request of its size, which needs no split then; such ranges are
+ * tried first. Of the others those that fit well are tried in the order of the edges; if none
+ * does, the smallest that is large enough is cut, whosever it is: a stream that cuts its own
+ * first would hoard. What waits merges with its neighbours before a request is refused. */
 #include "config.h"
 
 #include "src/heap/reuse_impl.h"
 
-#include "src/heap/reuse_bins.h"
+#include "src/heap/reuse_free.h"
+#include "src/heap/reuse_hash.h"
 
 /* A range fits well if it is larger than the request by 1/4 at most. */
 #define FIT_SHIFT 2
+
+/* After so many requests for which no range waited, those that wait merge: sizes are too
+ * various for it to be worth while, and memory would be cut into pieces. A miss is made good by
+ * so many hits. */
+#define MAX_MISSES 16U
+#define MISS       8U
 
 /* So many ranges of another stream are tried before those of the next. */
 #define EVENT_TRIES 16U
@@ -27,8 +36,8 @@ static void describe(const struct sp_reuse_range *range, struct sp_reuse_block *
     };
 }
 
-void sp_reuse_enliven(struct sp_reuse *reuse, uint32_t ref, struct sp_point at,
-                      struct sp_reuse_block *block_out)
+static SP_ALWAYS_INLINE void enliven(struct sp_reuse *reuse, uint32_t ref, struct sp_point at,
+                                     struct sp_reuse_block *block_out)
 {
     struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
     struct sp_reuse_stats *stats = &reuse->stats;
@@ -48,6 +57,12 @@ void sp_reuse_enliven(struct sp_reuse *reuse, uint32_t ref, struct sp_point at,
         sp_checker_alloc(reuse->order->checker, range->start, range->size, at.slot, at.seq);
 }
 
+void sp_reuse_enliven(struct sp_reuse *reuse, uint32_t ref, struct sp_point at,
+                      struct sp_reuse_block *block_out)
+{
+    enliven(reuse, ref, at, block_out);
+}
+
 /* Move what the host has seen since. What has executed only moves when it is looked for: most
  * of it is seen or taken again by its own stream first. */
 static inline void catch_up(struct sp_reuse *reuse)
@@ -59,18 +74,16 @@ static inline void catch_up(struct sp_reuse *reuse)
 
 enum starpool_status sp_reuse_give(struct sp_reuse *reuse, uintptr_t start, struct sp_point at)
 {
-    uint32_t *link = sp_reuse_hash_find(reuse, start), ref;
+    struct sp_reuse_link *link = sp_reuse_hash_find(reuse, start);
     struct sp_reuse_range *range;
+    uint32_t ref;
 
     if (link == NULL)
         return STARPOOL_EINVAL;
     catch_up(reuse);
-    ref = *link;
+    ref = link->ref;
     range = sp_reuse_at(reuse, ref);
     *link = range->next_in_hash;
-    /* The neighbours are looked at when the range merges. */
-    __builtin_prefetch(sp_reuse_at(reuse, range->prev));
-    __builtin_prefetch(sp_reuse_at(reuse, range->next));
     reuse->stats.used_bytes -= range->size;
     reuse->stats.n_live--;
     if (SP_UNLIKELY(reuse->order->checker != NULL))
@@ -90,23 +103,23 @@ enum starpool_status sp_reuse_give(struct sp_reuse *reuse, uintptr_t start, stru
 
 bool sp_reuse_set_cookie(struct sp_reuse *reuse, uintptr_t start, void *cookie)
 {
-    const uint32_t *link = sp_reuse_hash_find(reuse, start);
+    const struct sp_reuse_link *link = sp_reuse_hash_find(reuse, start);
 
     if (link == NULL)
         return false;
-    sp_reuse_at(reuse, *link)->cookie = cookie;
+    sp_reuse_at(reuse, link->ref)->cookie = cookie;
     return true;
 }
 
 bool sp_reuse_find(const struct sp_reuse *reuse, uintptr_t address,
                    struct sp_reuse_block *block_out)
 {
-    const uint32_t *link = sp_reuse_hash_find(reuse, address);
+    const struct sp_reuse_link *link = sp_reuse_hash_find(reuse, address);
     const struct sp_reuse_range *range;
     const struct sp_chunk *chunk;
 
     if (link != NULL) {
-        describe(sp_reuse_at(reuse, *link), block_out);
+        describe(sp_reuse_at(reuse, link->ref), block_out);
         return true;
     }
     chunk = sp_reuse_chunk_of(reuse, address);
@@ -169,12 +182,15 @@ static uint32_t find_before(const struct sp_reuse *reuse, const struct sp_reuse_
 }
 
 /* A range that a stream has freed at `seq` or before: of this very size, or a larger one. */
-static uint32_t find_known(const struct sp_reuse *reuse, const struct sp_reuse_stream *stream,
+static uint32_t find_known(const struct sp_reuse *reuse, struct sp_reuse_stream *stream,
                            size_t size, uint64_t seq, bool is_thorough)
 {
-    uint32_t ref = sp_reuse_quick_find(stream, size);
+    unsigned fl, sl;
+    uint32_t ref;
 
-    if (ref != 0 && sp_reuse_at(reuse, ref)->seq <= seq)
+    sp_reuse_bin_of(size >> reuse->unit_shift, &fl, &sl);
+    ref = sp_reuse_chain_find_exact(reuse, *sp_reuse_loose_chain(stream, fl, sl), size, seq);
+    if (ref != 0)
         return ref;
     return find_before(reuse, &stream->bins, size, seq, is_thorough ? UINT32_MAX : EVENT_TRIES);
 }
@@ -187,7 +203,7 @@ static bool consider_events(const struct sp_reuse *reuse, struct pick *pick, siz
 
     for (uint32_t i = 0; i < known->n_points; i++) {
         const struct sp_point *point = &known->points[i];
-        const struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, point->slot);
+        struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, point->slot);
 
         if (point->slot == slot || stream == NULL || stream->bytes == 0)
             continue;
@@ -198,32 +214,56 @@ static bool consider_events(const struct sp_reuse *reuse, struct pick *pick, siz
     return false;
 }
 
-static uint32_t choose(struct sp_reuse *reuse, size_t size, sp_slot slot, bool is_thorough)
+/* Look among what is merged and what is loose. */
+static inline bool consider_both(const struct sp_reuse *reuse, struct pick *pick,
+                                 const struct sp_reuse_bins bins[2], size_t size,
+                                 bool is_thorough)
 {
-    const struct sp_reuse_stream *own;
+    return consider(reuse, pick, sp_reuse_bins_find(reuse, &bins[false], size, is_thorough),
+                    size) ||
+           consider(reuse, pick, sp_reuse_bins_find(reuse, &bins[true], size, is_thorough),
+                    size);
+}
+
+static uint32_t choose(const struct sp_reuse *reuse, size_t size, sp_slot slot,
+                       bool is_thorough)
+{
+    const struct sp_reuse_stream *own = sp_reuse_stream_at(reuse, slot);
     struct pick pick = {0, 0};
 
-    if (slot == SP_SLOT_HOST)
-        return sp_reuse_bins_find(reuse, &reuse->ready, size, is_thorough);
-    own = sp_reuse_stream_at(reuse, slot);
     if (own != NULL &&
         consider(reuse, &pick, sp_reuse_bins_find(reuse, &own->bins, size, is_thorough), size))
         return pick.ref;
-    if (consider(reuse, &pick, sp_reuse_bins_find(reuse, &reuse->ready, size, is_thorough),
-                 size))
+    if (consider_both(reuse, &pick, reuse->ready, size, is_thorough) || slot == SP_SLOT_HOST)
         return pick.ref;
     if (reuse->policy.follows_events && consider_events(reuse, &pick, size, slot, is_thorough))
         return pick.ref;
-    if (reuse->policy.is_opportunistic) {
-        if (reuse->shared_epoch != reuse->order->epoch) {
-            /* What has been considered may merge. */
-            sp_reuse_share(reuse);
-            return choose(reuse, size, slot, is_thorough);
-        }
-        consider(reuse, &pick, sp_reuse_bins_find(reuse, &reuse->done, size, is_thorough),
-                 size);
-    }
+    if (reuse->policy.is_opportunistic)
+        consider_both(reuse, &pick, reuse->done, size, is_thorough);
     return pick.ref;
+}
+
+/* A loose range of this very size that the stream may have: its own, or that of another. */
+static uint32_t choose_exact(struct sp_reuse *reuse, size_t size, sp_slot slot)
+{
+    struct sp_reuse_stream *own = sp_reuse_stream_at(reuse, slot);
+    uint32_t ref = 0;
+    unsigned fl, sl;
+
+    sp_reuse_bin_of(size >> reuse->unit_shift, &fl, &sl);
+    if (SP_UNLIKELY(fl >= SP_REUSE_FL))
+        return 0;
+    if (own != NULL)
+        ref = sp_reuse_chain_find_exact(reuse, *sp_reuse_loose_chain(own, fl, sl), size,
+                                        UINT64_MAX);
+    if (ref == 0)
+        ref = sp_reuse_chain_find_exact(reuse, reuse->ready[true].heads[fl][sl], size,
+                                        UINT64_MAX);
+    if (ref != 0 || !reuse->policy.is_opportunistic || slot == SP_SLOT_HOST)
+        return ref;
+    if (reuse->shared_epoch != reuse->order->epoch)
+        sp_reuse_share(reuse);
+    return sp_reuse_chain_find_exact(reuse, reuse->done[true].heads[fl][sl], size, UINT64_MAX);
 }
 
 /* Why a stream may have a range. */
@@ -238,6 +278,7 @@ static struct sp_edge edge_to(const struct sp_reuse *reuse, const struct sp_reus
     } else if (range->slot == slot) {
         edge.kind = SP_EDGE_STREAM;
     } else if (reuse->policy.follows_events &&
+               reuse->order->streams[slot].known.n_points != 0 &&
                sp_order_known(reuse->order, slot, range->slot) >= range->seq) {
         edge.kind = SP_EDGE_EVENT;
     }
@@ -247,29 +288,36 @@ static struct sp_edge edge_to(const struct sp_reuse *reuse, const struct sp_reus
 bool sp_reuse_take(struct sp_reuse *reuse, size_t size, struct sp_point at,
                    struct sp_reuse_block *block_out, struct sp_edge *edge_out)
 {
-    const struct sp_reuse_stream *own;
-    uint32_t ref = 0;
+    uint32_t ref;
 
     size = sp_round_up(size, reuse->unit);
     if (size == 0)
         return false;
     catch_up(reuse);
-    own = sp_reuse_stream_at(reuse, at.slot);
-    if (own != NULL)
-        ref = sp_reuse_quick_find(own, size);
-    if (ref == 0)
-        ref = choose(reuse, size, at.slot, false);
+    ref = choose_exact(reuse, size, at.slot);
+    reuse->misses -= reuse->misses != 0;
     if (ref == 0) {
-        sp_reuse_flush(reuse);
+        reuse->misses += MISS;
+        if (reuse->misses >= MAX_MISSES * MISS)
+            sp_reuse_merge_shared(reuse);
+        ref = choose(reuse, size, at.slot, false);
+    }
+    if (ref == 0) {
+        sp_reuse_merge(reuse);
         ref = choose(reuse, size, at.slot, true);
     }
     if (ref == 0)
         return false;
-    sp_reuse_grow_hash(reuse);
+    if (SP_UNLIKELY(reuse->stats.n_live >= reuse->hash_limit))
+        sp_reuse_grow_hash(reuse);
     sp_reuse_hash_prefetch(reuse, sp_reuse_at(reuse, ref)->start);
     *edge_out = edge_to(reuse, sp_reuse_at(reuse, ref), at.slot);
     reuse->stats.n_takes[edge_out->kind]++;
-    sp_reuse_enliven(reuse, sp_reuse_carve(reuse, ref, size), at, block_out);
+    if (SP_LIKELY(sp_reuse_at(reuse, ref)->size == size))
+        sp_reuse_take_out(reuse, ref);
+    else
+        ref = sp_reuse_carve(reuse, ref, size);
+    enliven(reuse, ref, at, block_out);
     return true;
 }
 
@@ -301,8 +349,9 @@ struct sp_chunk *sp_reuse_remove_chunk(struct sp_reuse *reuse, uint64_t keep)
     uint32_t ref, n_idle;
 
     catch_up(reuse);
-    if (reuse->stats.reserved_bytes < keep)
+    if (reuse->stats.reserved_bytes <= keep)
         return NULL;
+    sp_reuse_merge_ready(reuse);
     n_idle = reuse->n_idle;
     for (chunk = reuse->first_chunk; chunk != NULL && n_idle > 0; chunk = chunk->next) {
         const struct sp_reuse_range *first = sp_reuse_at(reuse, chunk->first);

@@ -143,8 +143,8 @@ void sp_reuse_reset_reserved_high(struct sp_reuse *reuse);
 size_t sp_reuse_pending(const struct sp_reuse *reuse, sp_slot *slots_out, uint64_t *bytes_out,
                         size_t room);
 
-/* The largest range that the host could have now. */
-size_t sp_reuse_largest(const struct sp_reuse *reuse);
+/* The largest range that the host could have now. Merges what is ready, as removals do. */
+size_t sp_reuse_largest(struct sp_reuse *reuse);
 
 bool sp_reuse_is_valid(const struct sp_reuse *reuse);
 

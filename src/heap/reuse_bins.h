@@ -1,44 +1,53 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Bins of free ranges by size (two levels with a bitmap each), queues of them by stamp, and the
- * hash table of live blocks. Inlined: they are most of what a take and a give do. */
+/* Bins of free ranges by size (two levels with a bitmap each), and queues of them by stamp.
+ * Inlined: they are most of what a take and a give do. */
 #ifndef SP_REUSE_BINS_H
 #define SP_REUSE_BINS_H
 
 #include "src/heap/reuse_impl.h"
 
-/* How many ranges of the request's own bin are tried at once. */
+/* How many ranges of the request's own bin or chain are tried at once. */
 #define SP_REUSE_TRIES 8
 
 /* ---- bins ---------------------------------------------------------------------------- */
 
 static inline void sp_reuse_bin_of(size_t units, unsigned *fl_out, unsigned *sl_out)
 {
-    unsigned log;
+    unsigned shift = sp_log2(units | SP_REUSE_SL) - SP_REUSE_SL_BITS;
 
-    if (units < SP_REUSE_SL) {
-        *fl_out = 0;
-        *sl_out = (unsigned)units;
-        return;
-    }
-    log = sp_log2(units);
-    *fl_out = log - SP_REUSE_SL_BITS + 1;
-    *sl_out = (unsigned)(units >> (log - SP_REUSE_SL_BITS)) & (SP_REUSE_SL - 1);
+    *fl_out = shift + (units >= SP_REUSE_SL);
+    *sl_out = (unsigned)(units >> shift) & (SP_REUSE_SL - 1);
+}
+
+/* Without branches, here and below: whether there are neighbours cannot be foreseen, and what
+ * is written to the links of line 0 does no harm. */
+static inline void sp_reuse_chain_add(struct sp_reuse *reuse, uint32_t *head, uint32_t ref)
+{
+    struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
+
+    range->prev_in_bin = 0;
+    range->next_in_bin = *head;
+    sp_reuse_at(reuse, *head)->prev_in_bin = ref;
+    *head = ref;
+}
+
+static inline void sp_reuse_chain_remove(struct sp_reuse *reuse, uint32_t *head,
+                                         const struct sp_reuse_range *range)
+{
+    uint32_t prev = range->prev_in_bin, next = range->next_in_bin;
+
+    sp_reuse_at(reuse, next)->prev_in_bin = prev;
+    sp_reuse_at(reuse, prev)->next_in_bin = next;
+    *head = prev == 0 ? next : *head;
 }
 
 static inline void sp_reuse_bins_add(struct sp_reuse *reuse, struct sp_reuse_bins *bins,
                                      uint32_t ref)
 {
-    struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
     unsigned fl, sl;
-    uint32_t head;
 
-    sp_reuse_bin_of(range->size >> reuse->unit_shift, &fl, &sl);
-    head = bins->heads[fl][sl];
-    range->prev_in_bin = 0;
-    range->next_in_bin = head;
-    if (head != 0)
-        sp_reuse_at(reuse, head)->prev_in_bin = ref;
-    bins->heads[fl][sl] = ref;
+    sp_reuse_bin_of(sp_reuse_at(reuse, ref)->size >> reuse->unit_shift, &fl, &sl);
+    sp_reuse_chain_add(reuse, &bins->heads[fl][sl], ref);
     bins->sl_map[fl] |= (uint8_t)(1U << sl);
     bins->fl_map |= (uint64_t)1 << fl;
 }
@@ -48,19 +57,17 @@ static inline void sp_reuse_bins_remove(struct sp_reuse *reuse, struct sp_reuse_
 {
     unsigned fl, sl;
 
-    if (range->next_in_bin != 0)
-        sp_reuse_at(reuse, range->next_in_bin)->prev_in_bin = range->prev_in_bin;
-    if (range->prev_in_bin != 0) {
-        sp_reuse_at(reuse, range->prev_in_bin)->next_in_bin = range->next_in_bin;
-        return;
-    }
     sp_reuse_bin_of(range->size >> reuse->unit_shift, &fl, &sl);
-    bins->heads[fl][sl] = range->next_in_bin;
-    if (range->next_in_bin != 0)
-        return;
-    bins->sl_map[fl] &= (uint8_t) ~(1U << sl);
-    if (bins->sl_map[fl] == 0)
-        bins->fl_map &= ~((uint64_t)1 << fl);
+    sp_reuse_chain_remove(reuse, &bins->heads[fl][sl], range);
+    bins->sl_map[fl] &= (uint8_t) ~((unsigned)(bins->heads[fl][sl] == 0) << sl);
+    bins->fl_map &= ~((uint64_t)(bins->sl_map[fl] == 0) << fl);
+}
+
+/* The chain of a stream's loose ranges for the sizes of a bin. */
+static inline uint32_t *sp_reuse_loose_chain(struct sp_reuse_stream *stream, unsigned fl,
+                                             unsigned sl)
+{
+    return &stream->loose[(fl + sl) % SP_REUSE_CHAINS];
 }
 
 /* The next bin that is not empty, from a given one upwards; false if there is none. */
@@ -92,6 +99,21 @@ static inline uint32_t sp_reuse_chain_find(const struct sp_reuse *reuse, uint32_
         const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
 
         if (range->size >= size)
+            return ref;
+        ref = range->next_in_bin;
+    }
+    return 0;
+}
+
+/* A range of exactly `size` bytes with a stamp of `seq` at most, among the first of a chain; 0
+ * if there is none. */
+static inline uint32_t sp_reuse_chain_find_exact(const struct sp_reuse *reuse, uint32_t ref,
+                                                 size_t size, uint64_t seq)
+{
+    for (unsigned n_tries = SP_REUSE_TRIES; ref != 0 && n_tries > 0; n_tries--) {
+        const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
+
+        if (range->size == size && range->seq <= seq)
             return ref;
         ref = range->next_in_bin;
     }
@@ -132,65 +154,28 @@ static inline void sp_reuse_queue_add(struct sp_reuse *reuse, struct sp_reuse_qu
     struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
     uint32_t older = queue->newest, newer = 0;
 
-    while (older != 0 && SP_UNLIKELY(sp_reuse_at(reuse, older)->seq > range->seq)) {
+    /* Line 0 has the stamp 0. */
+    while (SP_UNLIKELY(sp_reuse_at(reuse, older)->seq > range->seq)) {
         newer = older;
         older = sp_reuse_at(reuse, older)->older;
     }
     range->older = older;
     range->newer = newer;
-    *(older != 0 ? &sp_reuse_at(reuse, older)->newer : &queue->oldest) = ref;
-    *(newer != 0 ? &sp_reuse_at(reuse, newer)->older : &queue->newest) = ref;
+    sp_reuse_at(reuse, older)->newer = ref;
+    sp_reuse_at(reuse, newer)->older = ref;
+    queue->oldest = older == 0 ? ref : queue->oldest;
+    queue->newest = newer == 0 ? ref : queue->newest;
 }
 
 static inline void sp_reuse_queue_remove(struct sp_reuse *reuse, struct sp_reuse_queue *queue,
                                          const struct sp_reuse_range *range)
 {
-    if (range->older != 0)
-        sp_reuse_at(reuse, range->older)->newer = range->newer;
-    else
-        queue->oldest = range->newer;
-    if (range->newer != 0)
-        sp_reuse_at(reuse, range->newer)->older = range->older;
-    else
-        queue->newest = range->older;
-}
+    uint32_t older = range->older, newer = range->newer;
 
-/* ---- live blocks --------------------------------------------------------------------- */
-
-static inline void sp_reuse_hash_add(struct sp_reuse *reuse, uint32_t ref)
-{
-    struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
-    uint32_t *heads = reuse->hash.items;
-    uint32_t *head = &heads[sp_reuse_hash_index(reuse, range->start)];
-
-    range->next_in_hash = *head;
-    *head = ref;
-}
-
-/* A block that begins there will be added soon. */
-static inline void sp_reuse_hash_prefetch(const struct sp_reuse *reuse, uintptr_t start)
-{
-    const uint32_t *heads = reuse->hash.items;
-
-    __builtin_prefetch(&heads[sp_reuse_hash_index(reuse, start)], 1);
-}
-
-/* Where the live block that begins at `start` is referred to from; NULL if there is none. */
-static inline uint32_t *sp_reuse_hash_find(const struct sp_reuse *reuse, uintptr_t start)
-{
-    uint32_t *heads = reuse->hash.items, *ref;
-
-    if (SP_UNLIKELY(heads == NULL))
-        return NULL;
-    ref = &heads[sp_reuse_hash_index(reuse, start)];
-    while (*ref != 0) {
-        struct sp_reuse_range *range = sp_reuse_at(reuse, *ref);
-
-        if (range->start == start)
-            return ref;
-        ref = &range->next_in_hash;
-    }
-    return NULL;
+    sp_reuse_at(reuse, older)->newer = newer;
+    sp_reuse_at(reuse, newer)->older = older;
+    queue->oldest = older == 0 ? newer : queue->oldest;
+    queue->newest = newer == 0 ? older : queue->newest;
 }
 
 #endif /* SP_REUSE_BINS_H */

@@ -5,6 +5,7 @@
 #include "src/heap/reuse_impl.h"
 
 #include "src/heap/reuse_bins.h"
+#include "src/heap/reuse_hash.h"
 
 struct sp_reuse_policy *sp_reuse_policy(struct sp_reuse *reuse)
 {
@@ -46,13 +47,14 @@ size_t sp_reuse_pending(const struct sp_reuse *reuse, sp_slot *slots_out, uint64
     return n;
 }
 
-size_t sp_reuse_largest(const struct sp_reuse *reuse)
+size_t sp_reuse_largest(struct sp_reuse *reuse)
 {
-    const struct sp_reuse_bins *bins = &reuse->ready;
+    const struct sp_reuse_bins *bins = &reuse->ready[false];
     size_t largest = 0;
     unsigned fl;
     uint32_t ref;
 
+    sp_reuse_merge_ready(reuse);
     if (bins->fl_map == 0)
         return 0;
     fl = sp_log2(bins->fl_map);
@@ -67,20 +69,25 @@ size_t sp_reuse_largest(const struct sp_reuse *reuse)
 /* What was found, by state. */
 struct tally {
     uint64_t n[SP_REUSE_DONE + 1];
+    uint64_t n_loose[SP_REUSE_DONE + 1];
     uint64_t bytes[SP_REUSE_DONE + 1];
 };
 
 static void count(struct tally *tally, const struct sp_reuse_range *range)
 {
     tally->n[range->state]++;
+    tally->n_loose[range->state] += range->state >= SP_REUSE_READY && range->is_loose;
     tally->bytes[range->state] += range->size;
 }
 
+/* Two that should have merged. */
 static bool touches_its_like(const struct sp_reuse_range *a, const struct sp_reuse_range *b)
 {
     bool is_freed_a = a->state == SP_REUSE_PENDING || a->state == SP_REUSE_DONE;
     bool is_freed_b = b->state == SP_REUSE_PENDING || b->state == SP_REUSE_DONE;
 
+    if (a->is_loose || b->is_loose)
+        return false;
     if (a->state == SP_REUSE_READY)
         return b->state == SP_REUSE_READY;
     return is_freed_a && is_freed_b && a->slot == b->slot;
@@ -89,14 +96,14 @@ static bool touches_its_like(const struct sp_reuse_range *a, const struct sp_reu
 static bool range_is_valid(const struct sp_reuse *reuse, uint32_t ref)
 {
     const struct sp_reuse_range *range = sp_reuse_at(reuse, ref), *next;
-    const uint32_t *link;
+    const struct sp_reuse_link *link;
 
     if (range->size == 0 || ((range->start | range->size) & (reuse->unit - 1)) != 0 ||
         range->state == SP_REUSE_SPARE || range->state > SP_REUSE_DONE)
         return false;
     if (range->state == SP_REUSE_LIVE) {
         link = sp_reuse_hash_find(reuse, range->start);
-        if (link == NULL || *link != ref)
+        if (link == NULL || link->ref != ref)
             return false;
     }
     if (range->next == 0)
@@ -122,9 +129,15 @@ static bool chunk_is_valid(const struct sp_reuse *reuse, const struct sp_chunk *
     return end == chunk->base + chunk->size;
 }
 
-/* `slot`: whose bins they are, or SP_SLOT_HOST if they are of all streams. */
+/* What bins hold. */
+struct contents {
+    enum sp_reuse_state state;
+    sp_slot slot; /* SP_SLOT_HOST: of any stream */
+    bool is_loose;
+};
+
 static bool bins_are_valid(const struct sp_reuse *reuse, const struct sp_reuse_bins *bins,
-                           enum sp_reuse_state state, sp_slot slot, struct tally *tally)
+                           struct contents contents, struct tally *tally)
 {
     for (unsigned bin = 0; bin < SP_REUSE_FL * SP_REUSE_SL; bin++) {
         unsigned fl = bin / SP_REUSE_SL, sl = bin % SP_REUSE_SL, right_fl, right_sl;
@@ -137,8 +150,32 @@ static bool bins_are_valid(const struct sp_reuse *reuse, const struct sp_reuse_b
             const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
 
             sp_reuse_bin_of(range->size >> reuse->unit_shift, &right_fl, &right_sl);
-            if (range->state != state || range->prev_in_bin != prev || right_fl != fl ||
-                right_sl != sl || (slot != SP_SLOT_HOST && range->slot != slot))
+            if (range->state != contents.state || range->prev_in_bin != prev ||
+                right_fl != fl || right_sl != sl ||
+                (contents.slot != SP_SLOT_HOST && range->slot != contents.slot) ||
+                range->is_loose != contents.is_loose)
+                return false;
+            count(tally, range);
+            prev = ref;
+        }
+    }
+    return true;
+}
+
+static bool chains_are_valid(const struct sp_reuse *reuse, struct sp_reuse_stream *stream,
+                             sp_slot slot, struct tally *tally)
+{
+    for (unsigned i = 0; i < SP_REUSE_CHAINS; i++) {
+        uint32_t prev = 0, ref = stream->loose[i];
+
+        for (; ref != 0; ref = sp_reuse_at(reuse, ref)->next_in_bin) {
+            const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
+            unsigned fl, sl;
+
+            sp_reuse_bin_of(range->size >> reuse->unit_shift, &fl, &sl);
+            if (range->state != SP_REUSE_PENDING || !range->is_loose || range->slot != slot ||
+                range->prev_in_bin != prev ||
+                sp_reuse_loose_chain(stream, fl, sl) != &stream->loose[i])
                 return false;
             count(tally, range);
             prev = ref;
@@ -157,28 +194,13 @@ static bool queue_is_valid(const struct sp_reuse *reuse, const struct sp_reuse_q
         const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
 
         if (range->older != older || range->seq < seq || range->slot != slot ||
-            (range->state == SP_REUSE_DONE) != is_done || range->state < SP_REUSE_QUICK)
+            (range->state == SP_REUSE_DONE) != is_done || range->state < SP_REUSE_PENDING)
             return false;
         seq = range->seq;
         older = ref;
         count(tally, range);
     }
     return queue->newest == older;
-}
-
-static bool quick_is_valid(const struct sp_reuse *reuse, const struct sp_reuse_stream *stream,
-                           sp_slot slot, uint64_t n)
-{
-    if (stream->n_quick > SP_REUSE_MAX_QUICK || stream->n_quick != n)
-        return false;
-    for (uint32_t i = 0; i < stream->n_quick; i++) {
-        const struct sp_reuse_range *range = sp_reuse_at(reuse, stream->quick[i]);
-
-        if (range->state != SP_REUSE_QUICK || range->slot != slot ||
-            range->size != stream->quick_size[i])
-            return false;
-    }
-    return true;
 }
 
 /* Nothing waits that the host has seen, or that all streams may have. */
@@ -203,26 +225,42 @@ static bool queues_are_drained(const struct sp_reuse *reuse,
 
 static bool stream_is_valid(const struct sp_reuse *reuse, sp_slot slot, struct tally *tally)
 {
-    const struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, slot);
+    struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, slot);
     struct tally queued = {.n = {0}}, binned = {.n = {0}};
 
     if (stream == NULL)
         return true;
     if (!queue_is_valid(reuse, &stream->pending, slot, false, &queued) ||
         !queue_is_valid(reuse, &stream->done, slot, true, &queued) ||
-        !bins_are_valid(reuse, &stream->bins, SP_REUSE_PENDING, slot, &binned) ||
-        !quick_is_valid(reuse, stream, slot, queued.n[SP_REUSE_QUICK]) ||
+        !bins_are_valid(reuse, &stream->bins, (struct contents){SP_REUSE_PENDING, slot, false},
+                        &binned) ||
+        !chains_are_valid(reuse, stream, slot, &binned) ||
         !queues_are_drained(reuse, stream, slot))
         return false;
-    if (binned.n[SP_REUSE_PENDING] != queued.n[SP_REUSE_PENDING])
+    if (binned.n[SP_REUSE_PENDING] != queued.n[SP_REUSE_PENDING] ||
+        binned.n_loose[SP_REUSE_PENDING] != stream->n_loose)
         return false;
-    for (int state = SP_REUSE_QUICK; state <= SP_REUSE_DONE; state++) {
+    for (int state = SP_REUSE_PENDING; state <= SP_REUSE_DONE; state++) {
         tally->n[state] += queued.n[state];
         tally->bytes[state] += queued.bytes[state];
         queued.bytes[0] += queued.bytes[state];
     }
     return stream->bytes == queued.bytes[0] &&
            (stream->bytes == 0 || reuse->order->streams[slot].n_holds > 0);
+}
+
+/* The bins of all streams. */
+static bool shared_bins_are_valid(const struct sp_reuse *reuse, struct tally *tally)
+{
+    for (int is_loose = 0; is_loose < 2; is_loose++) {
+        struct contents ready = {SP_REUSE_READY, SP_SLOT_HOST, is_loose};
+        struct contents done = {SP_REUSE_DONE, SP_SLOT_HOST, is_loose};
+
+        if (!bins_are_valid(reuse, &reuse->ready[is_loose], ready, tally) ||
+            !bins_are_valid(reuse, &reuse->done[is_loose], done, tally))
+            return false;
+    }
+    return true;
 }
 
 bool sp_reuse_is_valid(const struct sp_reuse *reuse)
@@ -246,12 +284,10 @@ bool sp_reuse_is_valid(const struct sp_reuse *reuse)
             return false;
     }
     if (found.n[SP_REUSE_DONE] != all.n[SP_REUSE_DONE] ||
-        found.n[SP_REUSE_PENDING] != all.n[SP_REUSE_PENDING] ||
-        found.n[SP_REUSE_QUICK] != all.n[SP_REUSE_QUICK])
+        found.n[SP_REUSE_PENDING] != all.n[SP_REUSE_PENDING])
         return false;
     found = (struct tally){.n = {0}};
-    if (!bins_are_valid(reuse, &reuse->ready, SP_REUSE_READY, SP_SLOT_HOST, &found) ||
-        !bins_are_valid(reuse, &reuse->done, SP_REUSE_DONE, SP_SLOT_HOST, &found) ||
+    if (!shared_bins_are_valid(reuse, &found) ||
         found.n[SP_REUSE_READY] != all.n[SP_REUSE_READY] ||
         found.n[SP_REUSE_DONE] != all.n[SP_REUSE_DONE])
         return false;
@@ -259,8 +295,7 @@ bool sp_reuse_is_valid(const struct sp_reuse *reuse)
            all.n[SP_REUSE_LIVE] == stats->n_live &&
            all.bytes[SP_REUSE_LIVE] == stats->used_bytes &&
            all.bytes[SP_REUSE_READY] == stats->ready_bytes &&
-           all.bytes[SP_REUSE_QUICK] + all.bytes[SP_REUSE_PENDING] + all.bytes[SP_REUSE_DONE] ==
-               stats->pending_bytes &&
+           all.bytes[SP_REUSE_PENDING] + all.bytes[SP_REUSE_DONE] == stats->pending_bytes &&
            stats->used_bytes + stats->ready_bytes + stats->pending_bytes ==
                stats->reserved_bytes &&
            stats->used_bytes <= stats->used_high_bytes;

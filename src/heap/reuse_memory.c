@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "src/heap/reuse_hash.h"
+
 #define MIN_FEED ((size_t)64 << 10)
 
 /* The smallest rooms of the tables. */
@@ -15,8 +17,9 @@
 #define MIN_CHUNKS  16U
 #define MIN_BLOCKS  64U
 
-/* No call takes more records than that: what is cut off a range, a chunk's first range. */
-#define CALL_RECORDS 2U
+/* No call takes more lines than that, without the tables: for what is cut off a range or a
+ * chunk's first range, and for a stream. */
+#define CALL_LINES (2 + sizeof(struct sp_reuse_stream) / SP_REUSE_LINE)
 
 /* Each piece adds an eighth to what has been fed: few pieces, little of it idle. */
 #define FEED_SHIFT 3
@@ -121,38 +124,33 @@ static void grow_table(struct sp_reuse *reuse, struct sp_reuse_table *table, uin
     move_table(reuse, table, room, ref, item_size, sp_reuse_at(reuse, ref));
 }
 
-/* The table has two heads for every block at least, so that chains are short. */
-static uint32_t n_heads(const struct sp_reuse *reuse)
+/* How many chains there must be for one block more: 5 for 2 blocks at least, so that chains are
+ * short. */
+static uint32_t n_chains(const struct sp_reuse *reuse)
 {
-    return 2 * ((uint32_t)reuse->stats.n_live + 1);
+    return ((uint32_t)reuse->stats.n_live / 2 + 1) * 5;
 }
 
 void sp_reuse_grow_hash(struct sp_reuse *reuse)
 {
     struct sp_reuse_table *hash = &reuse->hash;
     struct sp_reuse_table old = *hash;
-    uint32_t *heads;
+    const struct sp_reuse_link *chains = old.items;
 
-    if (SP_LIKELY(n_heads(reuse) <= old.room))
+    if (SP_LIKELY(reuse->stats.n_live < reuse->hash_limit))
         return;
-    hash->room = room_for(&old, n_heads(reuse), MIN_HASH);
-    hash->ref = new_lines(reuse, lines_of(hash->room * sizeof(uint32_t)));
-    heads = hash->items = sp_reuse_at(reuse, hash->ref);
+    hash->room = room_for(&old, n_chains(reuse), MIN_HASH);
+    hash->ref = new_lines(reuse, lines_of(hash->room * sizeof(*chains)));
+    hash->items = sp_reuse_at(reuse, hash->ref);
     reuse->hash_shift = 64 - sp_log2(hash->room);
+    reuse->hash_limit = hash->room / 5 * 2;
     for (uint32_t i = 0; i < old.room; i++) {
-        uint32_t ref = ((uint32_t *)old.items)[i];
-
-        while (ref != 0) {
-            struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
-            uint32_t *head = &heads[sp_reuse_hash_index(reuse, range->start)];
-            uint32_t next = range->next_in_hash;
-
-            range->next_in_hash = *head;
-            *head = ref;
-            ref = next;
+        for (uint32_t ref = chains[i].ref, next; ref != 0; ref = next) {
+            next = sp_reuse_at(reuse, ref)->next_in_hash.ref;
+            sp_reuse_hash_add(reuse, ref);
         }
     }
-    recycle(reuse, old.ref, lines_of(old.room * sizeof(uint32_t)));
+    recycle(reuse, old.ref, lines_of(old.room * sizeof(*chains)));
 }
 
 void sp_reuse_make_stream(struct sp_reuse *reuse, sp_slot slot)
@@ -275,17 +273,15 @@ void sp_reuse_fini(struct sp_reuse *reuse, void (*release)(void *memory, size_t 
     memset(reuse, 0, sizeof(*reuse));
 }
 
-size_t sp_reuse_wants(const struct sp_reuse *reuse)
+/* What must be fed so that the next call has its lines and every table room. */
+static __attribute__((noinline)) size_t count_wants(const struct sp_reuse *reuse)
 {
-    size_t n_lines = CALL_RECORDS + lines_of(sizeof(struct sp_reuse_stream)), fed, size;
+    size_t n_lines = CALL_LINES, fed, size;
     uint32_t n_blocks;
 
-    if (SP_LIKELY(reuse->rest_end - reuse->rest >= n_lines &&
-                  n_heads(reuse) <= reuse->hash.room &&
-                  reuse->order->n_slots <= reuse->streams.room &&
-                  reuse->chunks.n < reuse->chunks.room))
-        return 0;
-    n_lines += growth(&reuse->hash, n_heads(reuse), MIN_HASH, sizeof(uint32_t));
+    if (reuse->stats.n_live >= reuse->hash_limit)
+        n_lines +=
+            growth(&reuse->hash, n_chains(reuse), MIN_HASH, sizeof(struct sp_reuse_link));
     n_lines += growth(&reuse->streams, reuse->order->n_slots, MIN_STREAMS, sizeof(void *));
     n_lines += growth(&reuse->chunks, reuse->chunks.n + 1, MIN_CHUNKS, sizeof(void *));
     if (reuse->rest_end - reuse->rest >= n_lines)
@@ -297,6 +293,19 @@ size_t sp_reuse_wants(const struct sp_reuse *reuse)
     size += SP_REUSE_LINE * growth(&reuse->blocks, n_blocks, MIN_BLOCKS, sizeof(void *));
     return sp_round_down(size, MIN_FEED);
 }
+
+size_t sp_reuse_wants(const struct sp_reuse *reuse)
+{
+    if (SP_LIKELY(reuse->rest_end - reuse->rest >= CALL_LINES &&
+                  reuse->stats.n_live < reuse->hash_limit &&
+                  reuse->order->n_slots <= reuse->streams.room &&
+                  reuse->chunks.n < reuse->chunks.room))
+        return 0;
+    return count_wants(reuse);
+}
+
+_Static_assert(sizeof(struct sp_reuse_piece) <= offsetof(struct sp_reuse_range, seq),
+               "line 0, which is a piece's first, has no stamp");
 
 void sp_reuse_feed(struct sp_reuse *reuse, void *memory, size_t size)
 {

@@ -5,108 +5,10 @@
 
 #include "src/heap/reuse_impl.h"
 
-#include "src/heap/reuse_bins.h"
+#include "src/heap/reuse_free.h"
 
-/* ---- bins and counters --------------------------------------------------------------- */
-
-static inline void ready_add(struct sp_reuse *reuse, uint32_t ref)
-{
-    const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
-
-    reuse->n_idle += range->prev == 0 && range->next == 0;
-    sp_reuse_bins_add(reuse, &reuse->ready, ref);
-}
-
-static inline void ready_remove(struct sp_reuse *reuse, const struct sp_reuse_range *range)
-{
-    reuse->n_idle -= range->prev == 0 && range->next == 0;
-    sp_reuse_bins_remove(reuse, &reuse->ready, range);
-}
-
-static inline void quick_remove(struct sp_reuse_stream *stream, uint32_t ref)
-{
-    uint32_t i = 0;
-
-    while (stream->quick[i] != ref)
-        i++;
-    stream->n_quick--;
-    SP_ASSERT(i <= stream->n_quick);
-    for (; i < stream->n_quick; i++) {
-        stream->quick[i] = stream->quick[i + 1];
-        stream->quick_size[i] = stream->quick_size[i + 1];
-    }
-}
-
-uint32_t sp_reuse_quick_find(const struct sp_reuse_stream *stream, size_t size)
-{
-    for (uint32_t i = stream->n_quick; i > 0; i--) {
-        if (stream->quick_size[i - 1] == size)
-            return stream->quick[i - 1];
-    }
-    return 0;
-}
-
-/* Put a range into a bin, by its state and size, and out of it. */
-static inline void bin(struct sp_reuse *reuse, uint32_t ref)
-{
-    const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
-
-    if (range->state == SP_REUSE_READY)
-        ready_add(reuse, ref);
-    else if (range->state == SP_REUSE_DONE)
-        sp_reuse_bins_add(reuse, &reuse->done, ref);
-    else
-        sp_reuse_bins_add(reuse, &sp_reuse_stream_at(reuse, range->slot)->bins, ref);
-}
-
-static inline void unbin(struct sp_reuse *reuse, uint32_t ref)
-{
-    const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
-
-    if (range->state == SP_REUSE_READY)
-        ready_remove(reuse, range);
-    else if (range->state == SP_REUSE_DONE)
-        sp_reuse_bins_remove(reuse, &reuse->done, range);
-    else if (range->state == SP_REUSE_PENDING)
-        sp_reuse_bins_remove(reuse, &sp_reuse_stream_at(reuse, range->slot)->bins, range);
-    else
-        quick_remove(sp_reuse_stream_at(reuse, range->slot), ref);
-}
-
-/* The queue of a range that is not ready. */
-static struct sp_reuse_queue *queue_of(const struct sp_reuse *reuse,
-                                       const struct sp_reuse_range *range)
-{
-    struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, range->slot);
-
-    return range->state == SP_REUSE_DONE ? &stream->done : &stream->pending;
-}
-
-static inline void count_freed(struct sp_reuse *reuse, sp_slot slot, size_t size)
-{
-    struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, slot);
-
-    if (stream->bytes == 0)
-        sp_order_hold(reuse->order, slot);
-    stream->bytes += size;
-    reuse->stats.pending_bytes += size;
-}
-
-static inline void uncount(struct sp_reuse *reuse, const struct sp_reuse_range *range,
-                           size_t size)
-{
-    struct sp_reuse_stream *stream;
-
-    if (range->state == SP_REUSE_READY) {
-        reuse->stats.ready_bytes -= size;
-        return;
-    }
-    stream = sp_reuse_stream_at(reuse, range->slot);
-    stream->bytes -= size;
-    reuse->stats.pending_bytes -= size;
-    if (stream->bytes == 0)
-        sp_order_release(reuse->order, range->slot);
-}
+/* So many streams' news are looked at together. */
+#define MAX_BATCH 64U
 
 /* ---- neighbours ---------------------------------------------------------------------- */
 
@@ -139,6 +41,7 @@ static uint32_t split(struct sp_reuse *reuse, uint32_t ref, size_t size)
         .slot = range->slot,
         .state = range->state,
         .is_fresh = range->is_fresh,
+        .is_loose = range->is_loose,
         .prev = range->prev,
         .next = ref,
     };
@@ -155,54 +58,34 @@ static uint32_t split(struct sp_reuse *reuse, uint32_t ref, size_t size)
 
 uint32_t sp_reuse_carve(struct sp_reuse *reuse, uint32_t ref, size_t size)
 {
-    struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
+    const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
 
-    unbin(reuse, ref);
-    uncount(reuse, range, size);
     if (range->size == size) {
-        if (range->state != SP_REUSE_READY)
-            sp_reuse_queue_remove(reuse, queue_of(reuse, range), range);
+        sp_reuse_take_out(reuse, ref);
         return ref;
     }
+    sp_reuse_unbin(reuse, ref);
+    sp_reuse_uncount(reuse, range, size);
     ref = split(reuse, ref, size);
-    bin(reuse, sp_reuse_at(reuse, ref)->next);
+    sp_reuse_bin(reuse, sp_reuse_at(reuse, ref)->next);
     return ref;
 }
 
-static inline bool is_ready(const struct sp_reuse *reuse, uint32_t ref)
+/* Whether a range and its neighbour, if it has one, may be one: both ready, or both freed in
+ * the same stream. */
+static inline bool is_like(const struct sp_reuse *reuse, const struct sp_reuse_range *range,
+                           uint32_t ref)
 {
-    return ref != 0 && sp_reuse_at(reuse, ref)->state == SP_REUSE_READY;
-}
-
-void sp_reuse_settle_ready(struct sp_reuse *reuse, uint32_t ref)
-{
-    struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
-    uint32_t prev = range->prev, next = range->next;
-
-    range->state = SP_REUSE_READY;
-    reuse->stats.ready_bytes += range->size;
-    if (is_ready(reuse, next)) {
-        unbin(reuse, next);
-        sp_reuse_absorb(reuse, ref, next);
-    }
-    if (is_ready(reuse, prev)) {
-        unbin(reuse, prev);
-        sp_reuse_absorb(reuse, prev, ref);
-        ref = prev;
-    }
-    bin(reuse, ref);
-}
-
-/* Whether a neighbour was freed in the same stream and is in a bin. */
-static inline bool is_freed_in(const struct sp_reuse *reuse, uint32_t ref, sp_slot slot)
-{
-    const struct sp_reuse_range *range;
+    const struct sp_reuse_range *neighbour;
 
     if (ref == 0)
         return false;
-    range = sp_reuse_at(reuse, ref);
-    return (range->state == SP_REUSE_PENDING || range->state == SP_REUSE_DONE) &&
-           range->slot == slot;
+    neighbour = sp_reuse_at(reuse, ref);
+    if (neighbour->state < SP_REUSE_READY)
+        return false;
+    if (range->state == SP_REUSE_READY || neighbour->state == SP_REUSE_READY)
+        return range->state == neighbour->state;
+    return range->slot == neighbour->slot;
 }
 
 /* Merge two ranges of one stream that are in its queues and in no bin. The later free decides
@@ -214,8 +97,8 @@ static void merge_freed(struct sp_reuse *reuse, uint32_t low_ref, uint32_t high_
     struct sp_reuse_queue *queue;
 
     if (low->seq < high->seq) {
-        sp_reuse_queue_remove(reuse, queue_of(reuse, low), low);
-        queue = queue_of(reuse, high);
+        sp_reuse_queue_remove(reuse, sp_reuse_queue_of(reuse, low), low);
+        queue = sp_reuse_queue_of(reuse, high);
         low->seq = high->seq;
         low->state = high->state;
         low->older = high->older;
@@ -223,74 +106,93 @@ static void merge_freed(struct sp_reuse *reuse, uint32_t low_ref, uint32_t high_
         *(low->older != 0 ? &sp_reuse_at(reuse, low->older)->newer : &queue->oldest) = low_ref;
         *(low->newer != 0 ? &sp_reuse_at(reuse, low->newer)->older : &queue->newest) = low_ref;
     } else {
-        sp_reuse_queue_remove(reuse, queue_of(reuse, high), high);
+        sp_reuse_queue_remove(reuse, sp_reuse_queue_of(reuse, high), high);
     }
     sp_reuse_absorb(reuse, low_ref, high_ref);
 }
 
-/* Merge a range that is in a queue, but in no bin, with neighbours of its stream; then put it
- * into a bin. */
+/* Merge two ranges that are in no bin. */
+static void merge(struct sp_reuse *reuse, uint32_t low_ref, uint32_t high_ref)
+{
+    if (sp_reuse_at(reuse, low_ref)->state == SP_REUSE_READY)
+        sp_reuse_absorb(reuse, low_ref, high_ref);
+    else
+        merge_freed(reuse, low_ref, high_ref);
+}
+
+/* Merge a loose range with its neighbours: it is loose no more. */
 static void mend(struct sp_reuse *reuse, uint32_t ref)
 {
-    const struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
-    uint32_t prev = range->prev, next = range->next;
-    sp_slot slot = range->slot;
+    struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
 
-    if (is_freed_in(reuse, next, slot)) {
-        unbin(reuse, next);
-        merge_freed(reuse, ref, next);
+    sp_reuse_unbin(reuse, ref);
+    while (is_like(reuse, range, range->next)) {
+        sp_reuse_unbin(reuse, range->next);
+        merge(reuse, ref, range->next);
     }
-    if (is_freed_in(reuse, prev, slot)) {
-        unbin(reuse, prev);
-        merge_freed(reuse, prev, ref);
+    while (is_like(reuse, range, range->prev)) {
+        uint32_t prev = range->prev;
+
+        sp_reuse_unbin(reuse, prev);
+        merge(reuse, prev, ref);
         ref = prev;
+        range = sp_reuse_at(reuse, ref);
     }
-    bin(reuse, ref);
+    range->is_loose = false;
+    sp_reuse_bin(reuse, ref);
 }
 
-/* ---- the quick lists ----------------------------------------------------------------- */
+/* ---- loose ranges -------------------------------------------------------------------- */
 
-/* The oldest range of a quick list leaves it. */
-static void unquick(struct sp_reuse *reuse, struct sp_reuse_stream *stream)
+void sp_reuse_merge_stream(struct sp_reuse *reuse, struct sp_reuse_stream *stream)
 {
-    uint32_t ref = stream->quick[0];
-
-    quick_remove(stream, ref);
-    sp_reuse_at(reuse, ref)->state = SP_REUSE_PENDING;
-    mend(reuse, ref);
+    for (unsigned i = 0; i < SP_REUSE_CHAINS; i++) {
+        while (stream->loose[i] != 0)
+            mend(reuse, stream->loose[i]);
+    }
 }
 
-void sp_reuse_flush(struct sp_reuse *reuse)
+static void mend_bins(struct sp_reuse *reuse, const struct sp_reuse_bins *bins)
+{
+    while (bins->fl_map != 0) {
+        unsigned fl = (unsigned)__builtin_ctzll(bins->fl_map);
+        unsigned sl = (unsigned)__builtin_ctz(bins->sl_map[fl]);
+
+        mend(reuse, bins->heads[fl][sl]);
+    }
+}
+
+void sp_reuse_merge_ready(struct sp_reuse *reuse)
+{
+    mend_bins(reuse, &reuse->ready[true]);
+}
+
+void sp_reuse_merge_shared(struct sp_reuse *reuse)
+{
+    mend_bins(reuse, &reuse->done[true]);
+    mend_bins(reuse, &reuse->ready[true]);
+    reuse->misses = 0;
+}
+
+void sp_reuse_merge(struct sp_reuse *reuse)
 {
     for (sp_slot slot = 0; slot < reuse->streams.room; slot++) {
         struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, slot);
 
-        while (stream != NULL && stream->n_quick > 0)
-            unquick(reuse, stream);
+        if (stream != NULL && stream->n_loose > 0)
+            sp_reuse_merge_stream(reuse, stream);
     }
+    sp_reuse_merge_shared(reuse);
 }
 
-void sp_reuse_settle_freed(struct sp_reuse *reuse, uint32_t ref)
+void sp_reuse_settle_ready(struct sp_reuse *reuse, uint32_t ref)
 {
     struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
-    struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, range->slot);
 
-    range->is_fresh = false;
-    count_freed(reuse, range->slot, range->size);
-    /* Only if older frees that have executed are there already: stamps rise along a queue. */
-    if (reuse->shares_done && reuse->shared_epoch == reuse->order->epoch &&
-        range->seq <= reuse->order->streams[range->slot].done_seq) {
-        range->state = SP_REUSE_DONE;
-        sp_reuse_queue_add(reuse, &stream->done, ref);
-        mend(reuse, ref);
-        return;
-    }
-    if (stream->n_quick == SP_REUSE_MAX_QUICK)
-        unquick(reuse, stream);
-    range->state = SP_REUSE_QUICK;
-    sp_reuse_queue_add(reuse, &stream->pending, ref);
-    stream->quick[stream->n_quick] = ref;
-    stream->quick_size[stream->n_quick++] = range->size;
+    range->state = SP_REUSE_READY;
+    range->is_loose = !range->is_fresh;
+    reuse->stats.ready_bytes += range->size;
+    sp_reuse_bin(reuse, ref);
 }
 
 /* ---- news ---------------------------------------------------------------------------- */
@@ -298,45 +200,89 @@ void sp_reuse_settle_freed(struct sp_reuse *reuse, uint32_t ref)
 /* The host has seen the free. */
 static void make_ready(struct sp_reuse *reuse, uint32_t ref)
 {
-    struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
-
-    unbin(reuse, ref);
-    uncount(reuse, range, range->size);
-    sp_reuse_queue_remove(reuse, queue_of(reuse, range), range);
+    sp_reuse_take_out(reuse, ref);
     sp_reuse_settle_ready(reuse, ref);
 }
 
 /* The free, the oldest that is pending, has executed. */
-static void make_done(struct sp_reuse *reuse, struct sp_reuse_stream *stream, uint32_t ref)
+static void make_done(struct sp_reuse *reuse, uint32_t ref)
 {
     struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
+    struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, range->slot);
 
-    unbin(reuse, ref);
+    sp_reuse_unbin(reuse, ref);
     sp_reuse_queue_remove(reuse, &stream->pending, range);
     range->state = SP_REUSE_DONE;
     sp_reuse_queue_add(reuse, &stream->done, ref);
-    mend(reuse, ref);
+    sp_reuse_bin(reuse, ref);
 }
 
-static void drain_seen(struct sp_reuse *reuse, const struct sp_reuse_queue *queue, uint64_t seq)
-{
-    uint32_t ref;
+/* The streams with news since an epoch, in batches. */
+struct batch {
+    sp_slot next; /* with the latest news of those left */
+    uint32_t n;
+    sp_slot slots[MAX_BATCH];
+    uint32_t refs[MAX_BATCH];
+};
 
-    while ((ref = queue->oldest) != 0 && sp_reuse_at(reuse, ref)->seq <= seq)
-        make_ready(reuse, ref);
+/* The next streams that have freed something. */
+static bool next_batch(const struct sp_reuse *reuse, uint64_t epoch, struct batch *batch)
+{
+    const struct sp_order_stream *streams = reuse->order->streams;
+    sp_slot slot = batch->next;
+
+    batch->n = 0;
+    for (; batch->n < MAX_BATCH && slot != SP_SLOT_HOST && streams[slot].epoch > epoch;
+         slot = streams[slot].older) {
+        const struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, slot);
+
+        batch->slots[batch->n] = slot;
+        batch->n += stream != NULL && stream->bytes != 0;
+    }
+    batch->next = slot;
+    return batch->n > 0;
 }
 
-/* Share what a stream has executed. */
-static void drain_done(struct sp_reuse *reuse, sp_slot slot)
+/* The oldest free in each of the queues, if it is executed, or seen. Streams that have none
+ * leave the batch. Without branches: which have one cannot be foreseen. */
+static bool collect_oldest(const struct sp_reuse *reuse, bool is_done, bool is_seen,
+                           struct batch *batch)
 {
-    struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, slot);
-    uint64_t done_seq = reuse->order->streams[slot].done_seq;
-    uint32_t ref;
+    uint32_t n = 0;
 
-    if (stream == NULL)
-        return;
-    while ((ref = stream->pending.oldest) != 0 && sp_reuse_at(reuse, ref)->seq <= done_seq)
-        make_done(reuse, stream, ref);
+    for (uint32_t i = 0; i < batch->n; i++) {
+        sp_slot slot = batch->slots[i];
+        const struct sp_order_stream *order = &reuse->order->streams[slot];
+        const struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, slot);
+        uint32_t ref = is_done ? stream->done.oldest : stream->pending.oldest;
+        uint64_t seq = is_seen ? order->seen_seq : order->done_seq;
+
+        batch->slots[n] = slot;
+        batch->refs[n] = ref;
+        n += (unsigned)(ref != 0) & (unsigned)(sp_reuse_at(reuse, ref)->seq <= seq);
+    }
+    batch->n = n;
+    return n > 0;
+}
+
+/* Move what the host has seen out of one of the queues of each stream; the batch stays. */
+static void drain_seen(struct sp_reuse *reuse, bool is_done, const struct batch *batch)
+{
+    struct batch left = *batch;
+
+    while (collect_oldest(reuse, is_done, true, &left)) {
+        for (uint32_t i = 0; i < left.n; i++)
+            make_ready(reuse, left.refs[i]);
+    }
+}
+
+/* Share what the streams have executed. */
+static void drain_done(struct sp_reuse *reuse, struct batch *batch)
+{
+    while (collect_oldest(reuse, false, false, batch)) {
+        for (uint32_t i = 0; i < batch->n; i++)
+            make_done(reuse, batch->refs[i]);
+    }
 }
 
 /* What a stream shares becomes its own again. */
@@ -347,9 +293,9 @@ static void unshare(struct sp_reuse *reuse, struct sp_reuse_stream *stream)
     if (last == 0)
         return;
     for (uint32_t ref = stream->done.oldest; ref != 0; ref = sp_reuse_at(reuse, ref)->newer) {
-        unbin(reuse, ref);
+        sp_reuse_unbin(reuse, ref);
         sp_reuse_at(reuse, ref)->state = SP_REUSE_PENDING;
-        bin(reuse, ref);
+        sp_reuse_bin(reuse, ref);
     }
     sp_reuse_at(reuse, last)->newer = stream->pending.oldest;
     if (stream->pending.oldest != 0)
@@ -362,11 +308,10 @@ static void unshare(struct sp_reuse *reuse, struct sp_reuse_stream *stream)
 
 void sp_reuse_share(struct sp_reuse *reuse)
 {
-    const struct sp_order_stream *streams = reuse->order->streams;
-    sp_slot slot = reuse->order->newest;
+    struct batch batch;
 
     if (!reuse->policy.is_opportunistic) {
-        for (slot = 0; reuse->shares_done && slot < reuse->streams.room; slot++) {
+        for (sp_slot slot = 0; reuse->shares_done && slot < reuse->streams.room; slot++) {
             if (sp_reuse_stream_at(reuse, slot) != NULL)
                 unshare(reuse, sp_reuse_stream_at(reuse, slot));
         }
@@ -375,29 +320,24 @@ void sp_reuse_share(struct sp_reuse *reuse)
         return;
     }
     reuse->shares_done = true;
-    for (; slot != SP_SLOT_HOST && streams[slot].epoch > reuse->shared_epoch;
-         slot = streams[slot].older)
-        drain_done(reuse, slot);
+    batch.next = reuse->order->newest;
+    while (next_batch(reuse, reuse->shared_epoch, &batch))
+        drain_done(reuse, &batch);
     reuse->shared_epoch = reuse->order->epoch;
 }
 
 void sp_reuse_notice(struct sp_reuse *reuse)
 {
-    const struct sp_order_stream *streams = reuse->order->streams;
-    sp_slot slot = reuse->order->newest;
+    struct batch batch;
 
     if (reuse->shares_done && !reuse->policy.is_opportunistic)
         sp_reuse_share(reuse);
     if (reuse->order->seen_epoch <= reuse->epoch)
         return;
-    for (; slot != SP_SLOT_HOST && streams[slot].epoch > reuse->epoch;
-         slot = streams[slot].older) {
-        struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, slot);
-
-        if (stream == NULL || stream->bytes == 0)
-            continue;
-        drain_seen(reuse, &stream->done, streams[slot].seen_seq);
-        drain_seen(reuse, &stream->pending, streams[slot].seen_seq);
+    batch.next = reuse->order->newest;
+    while (next_batch(reuse, reuse->epoch, &batch)) {
+        drain_seen(reuse, true, &batch);
+        drain_seen(reuse, false, &batch);
     }
     reuse->epoch = reuse->order->epoch;
 }

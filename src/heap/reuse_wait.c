@@ -122,7 +122,7 @@ bool sp_reuse_take_waiting(struct sp_reuse *reuse, size_t size, struct sp_point 
     if (size == 0 || at.slot == SP_SLOT_HOST || !reuse->policy.allows_internal_wait)
         return false;
     sp_reuse_notice(reuse);
-    sp_reuse_flush(reuse);
+    sp_reuse_merge(reuse);
     for (const struct sp_chunk *chunk = reuse->first_chunk; chunk != NULL;
          chunk = chunk->next) {
         if (chunk->size >= size)

@@ -213,21 +213,31 @@ static struct sp_model_context *open_context(int device, unsigned flags)
     return context;
 }
 
-/* Everything of a context goes, after what it was given has been executed. */
-static void clear_context(struct sp_model_context *context)
+/* A stream that still has something to execute; NULL if there is none. */
+static struct sp_model_stream *find_busy(const struct sp_model_context *context)
 {
+    struct sp_model_stream *stream = context->streams;
+
+    while (stream != NULL && stream->first == NULL)
+        stream = stream->next;
+    return stream;
+}
+
+/* Everything of a context goes, after what it was given has been executed. Other threads may go
+ * on using it until then, and are refused afterwards. */
+static void close_context(struct sp_model_context *context)
+{
+    struct sp_model_stream *busy;
+
     (void)sp_model_context_finish(context);
+    context->is_alive = false;
     sp_model_events_drop(context);
     sp_model_streams_drop(context);
+    while ((busy = find_busy(context)) != NULL)
+        sp_model_run_wait(sp_model_stream_last(busy));
     sp_model_memory_drop(context);
     context->peers = 0;
     context->fault = SP_CU_SUCCESS;
-}
-
-static void close_context(struct sp_model_context *context)
-{
-    clear_context(context);
-    context->is_alive = false;
 }
 
 void sp_model_contexts_reset(void)
@@ -293,11 +303,16 @@ sp_cu_result sp_model_cuDevicePrimaryCtxRelease(sp_cu_device device)
 /* Those who have retained it keep a context without streams, memory, peers and faults. */
 sp_cu_result sp_model_cuDevicePrimaryCtxReset(sp_cu_device device)
 {
+    struct sp_model_context *context;
+
     SP_MODEL_ENTER(cuDevicePrimaryCtxReset);
     if (!is_device(device))
         return sp_model_leave(SP_CU_INVALID_DEVICE);
-    if (contexts.primary[device] != NULL)
-        clear_context(contexts.primary[device]);
+    context = contexts.primary[device];
+    if (context != NULL) {
+        close_context(context);
+        context->is_alive = contexts.primary[device] == context;
+    }
     return sp_model_leave(SP_CU_SUCCESS);
 }
 

@@ -53,13 +53,16 @@ static bool is_pageable(uintptr_t address, size_t size)
     return sp_model_device_of(address) < 0 && !sp_model_memory_is_known(address, size);
 }
 
-/* Both ranges, or one with `size` 0 of the other, are used by the stream's next operation. */
+/* Both ranges, or the target alone, are used by the stream's next operation; if the one cannot
+ * be used, nothing is known of the other. */
 static sp_cu_result check(struct sp_model_stream *stream, uintptr_t target, uintptr_t source,
                           size_t size)
 {
     struct sp_point at;
     sp_cu_result result = sp_model_prepare(stream, &at);
 
+    if (result == SP_CU_SUCCESS && source != 0)
+        result = sp_model_can_use(stream, source, size);
     if (result == SP_CU_SUCCESS)
         result = sp_model_use(stream, at, target, size);
     if (result == SP_CU_SUCCESS && source != 0)

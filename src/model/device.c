@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "numa/topo.h"
+#include "src/model/mempool.h"
 #include "src/model/private.h"
 #include "src/util/util.h"
 
@@ -138,27 +139,19 @@ static const char *name_of(sp_cu_result wanted)
     return NULL;
 }
 
-static sp_cu_result tell_name(int call, sp_cu_result wanted, const char **name_out)
-{
-    sp_cu_result result = sp_model_enter(call, false);
-
-    if (result != SP_CU_SUCCESS)
-        return result;
-    if (name_out == NULL)
-        return sp_model_leave(SP_CU_INVALID_VALUE);
-    *name_out = name_of(wanted);
-    return sp_model_leave(*name_out == NULL ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS);
-}
-
+/* A question that is asked anywhere, in a callback and in a forked child too. */
 sp_cu_result sp_model_cuGetErrorName(sp_cu_result wanted, const char **name_out)
 {
-    return tell_name(SP_CALL_cuGetErrorName, wanted, name_out);
+    if (name_out == NULL)
+        return SP_CU_INVALID_VALUE;
+    *name_out = name_of(wanted);
+    return *name_out == NULL ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS;
 }
 
 /* The model has no sentences of its own for them. */
 sp_cu_result sp_model_cuGetErrorString(sp_cu_result wanted, const char **text_out)
 {
-    return tell_name(SP_CALL_cuGetErrorString, wanted, text_out);
+    return sp_model_cuGetErrorName(wanted, text_out);
 }
 
 /* ---- what a device is ---------------------------------------------------------------- */
@@ -303,9 +296,7 @@ static bool find_attribute(int attribute, int device, int node, int *value_out)
         return true;
     }
     if (attribute == SP_CU_DEVICE_MEMPOOL_SUPPORTED_HANDLE_TYPES) {
-        *value_out = SP_CU_HANDLE_POSIX_FD;
-        if (sp_model_switch(SP_SWITCH_imex) != 0)
-            *value_out |= SP_CU_HANDLE_FABRIC;
+        *value_out = sp_model_pool_handle_types();
         return true;
     }
     if (attribute == SP_CU_DEVICE_HOST_NUMA_ID) {

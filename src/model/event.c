@@ -39,6 +39,9 @@ struct sp_model_event *sp_model_event_open(struct sp_model_context *context, uns
     event->context = context;
     event->flags = flags;
     event->next = events.all;
+    event->link_here = &events.all;
+    if (event->next != NULL)
+        event->next->link_here = &event->next;
     events.all = event;
     return event;
 }
@@ -52,11 +55,9 @@ static void forget_mark(struct sp_model_event *event)
 
 void sp_model_event_close(struct sp_model_event *event)
 {
-    struct sp_model_event **link = &events.all;
-
-    while (*link != event)
-        link = &(*link)->next;
-    *link = event->next;
+    *event->link_here = event->next;
+    if (event->next != NULL)
+        event->next->link_here = event->link_here;
     sp_handles_remove(&events.handles, event->handle);
     forget_mark(event);
     if (event->link != NULL)
@@ -247,12 +248,12 @@ sp_cu_result sp_model_cuEventQuery(sp_cu_event handle)
         return sp_model_leave(result);
     if (!is_over(event))
         return sp_model_leave(SP_CU_NOT_READY);
-    if (event->is_recorded) {
+    /* That another process's recording is over says nothing of our own before it. */
+    if (event->is_recorded && sp_model_has_executed(event->mark.at)) {
         sp_order_see(sp_model_order(), &event->mark);
         sp_model_host_not_before(event->clock_ns);
     }
-    if (sp_model_switch(SP_SWITCH_query_releases) != 0)
-        sp_model_pools_seen();
+    sp_model_pools_queried();
     return sp_model_leave(SP_CU_SUCCESS);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Events: points of streams, and those of them that several processes share. */
-#ifndef SP_EVENT_H
-#define SP_EVENT_H
+#ifndef SP_MODEL_EVENT_H
+#define SP_MODEL_EVENT_H
 
 #include "src/model/private.h"
 #include "src/model/shared.h"
@@ -22,7 +22,7 @@ struct sp_model_event {
     uint64_t clock_ns;          /* virtual: when that ends */
     struct sp_model_link *link; /* NULL unless it is shared with other processes */
     uint64_t turn;              /* shared: the last recording of this process, from 1 */
-    struct sp_model_event *next;
+    struct sp_model_event *next, **link_here; /* in the list of all */
 };
 
 /* A new event with a handle, in the list of all; NULL if there is no memory. */
@@ -59,4 +59,4 @@ bool sp_model_link_is_over(const struct sp_model_link *link);
 /* True if another process has made the last recording. */
 bool sp_model_event_is_foreign(const struct sp_model_event *event);
 
-#endif /* SP_EVENT_H */
+#endif /* SP_MODEL_EVENT_H */

@@ -84,7 +84,8 @@ static sp_cu_result export_locked(void *handle_out, sp_cu_pool handle, int handl
         return SP_CU_INVALID_VALUE;
     switch (handle_type) {
     case SP_CU_HANDLE_POSIX_FD:
-        file = fcntl(pool->shared.file, F_DUPFD_CLOEXEC, 0);
+        /* Never 0, which could not be imported: it is passed as a pointer. */
+        file = fcntl(pool->shared.file, F_DUPFD_CLOEXEC, 1);
         if (file < 0)
             return SP_CU_OPERATING_SYSTEM;
         *(int *)handle_out = file;
@@ -129,7 +130,7 @@ static sp_cu_result open_fabric(const void *handle, struct sp_shared *shared_out
     unsigned char identity[16];
     int channel = sp_model_imex_channel();
 
-    if ((sp_model_pool_handle_types() & SP_CU_HANDLE_FABRIC) == 0 || channel < 0)
+    if (channel < 0)
         return SP_CU_NOT_PERMITTED;
     if (!sp_shared_read(SP_SHARED_POOL, handle, &part, identity) ||
         (part.word & ~(uint64_t)UINT32_MAX) != FABRIC_WORD)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The model's memory by address: what is mapped where, and mapping it. All of it is called with
  * the model's lock. */
-#ifndef SP_MEMORY_H
-#define SP_MEMORY_H
+#ifndef SP_MODEL_MEMORY_H
+#define SP_MODEL_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,4 +61,4 @@ int sp_model_device_of(uintptr_t address);
  * none begins there. */
 sp_cu_result sp_model_plain_free_async(struct sp_model_stream *stream, uintptr_t address);
 
-#endif /* SP_MEMORY_H */
+#endif /* SP_MODEL_MEMORY_H */

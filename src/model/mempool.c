@@ -13,18 +13,20 @@ static const struct sp_point by_host = {.slot = SP_SLOT_HOST};
 
 static sp_cu_result create_locked(sp_cu_pool *pool_out, const struct sp_cu_pool_props *props)
 {
+    struct sp_cu_pool_props checked;
     struct sp_model_pool *pool;
     sp_cu_result result;
 
     if (pool_out == NULL || props == NULL)
         return SP_CU_INVALID_VALUE;
-    result = sp_model_pool_check(props);
+    checked = *props;
+    result = sp_model_pool_check(&checked);
     if (result != SP_CU_SUCCESS)
         return result;
-    pool = sp_model_pool_new(props);
+    pool = sp_model_pool_new(&checked);
     if (pool == NULL)
         return SP_CU_OUT_OF_MEMORY;
-    if (props->handle_types != 0 && !sp_model_pool_open_file(pool)) {
+    if (checked.handle_types != 0 && !sp_model_pool_open_file(pool)) {
         sp_model_pool_retire(pool);
         return SP_CU_OUT_OF_MEMORY;
     }

@@ -38,9 +38,9 @@ struct sp_model_pool_stats {
  *   reserved + growing_bytes <= max_bytes
  */
 struct sp_model_pool {
-    struct sp_model_pool *next;
+    struct sp_model_pool *next, **link; /* in the list of all */
     sp_cu_pool handle;
-    struct sp_cu_pool_props props; /* HOST's id is 0 */
+    struct sp_cu_pool_props props; /* HOST's and NONE's id is 0 */
     int device;                    /* whose memory is counted, or -1 */
     int node;                      /* where the memory is bound, or -1 */
     bool is_default, is_destroyed, is_imported;
@@ -85,10 +85,11 @@ bool sp_model_point_has_run(struct sp_point point);
 
 /* ---- properties and places (mempool_props.c, mempool_place.c) ------------------------ */
 
-/* Section 1's table. */
-sp_cu_result sp_model_pool_check(const struct sp_cu_pool_props *props);
+/* Can such a pool be had? The location's id becomes 0 where it has no meaning. */
+sp_cu_result sp_model_pool_check(struct sp_cu_pool_props *props);
 
-/* The handle types that pools can have here, as the switch imex says. */
+/* The handle types that the platform knows, as the switch imex says. Whoever has no channel of
+ * the fabric is refused its type all the same. */
 int sp_model_pool_handle_types(void);
 
 /* What a location that is asked for is; `id` becomes 0 where it has no meaning. */

@@ -40,10 +40,16 @@ static sp_cu_pool handle_of(size_t index, uint32_t generation)
     return (sp_cu_pool)value;
 }
 
+/* The index plus one. */
+static size_t index_of(sp_cu_pool handle)
+{
+    return ((uintptr_t)handle >> 1) & ((1U << INDEX_BITS) - 1);
+}
+
 struct sp_model_pool *sp_model_pool_get(sp_cu_pool handle)
 {
     uintptr_t value = (uintptr_t)handle;
-    size_t index = (value >> 1) & ((1U << INDEX_BITS) - 1);
+    size_t index = index_of(handle);
     uintptr_t generation = value >> (INDEX_BITS + 1);
     struct entry *entry;
 
@@ -93,12 +99,13 @@ static bool give_handle(struct sp_model_pool *pool)
     return true;
 }
 
+/* The entry is another pool's if it has been taken back already. */
 static void take_handle_back(const struct sp_model_pool *pool)
 {
-    for (size_t i = 0; i < pools.n_entries; i++) {
-        if (pools.entries[i].pool == pool)
-            pools.entries[i].pool = NULL;
-    }
+    struct entry *entry = &pools.entries[index_of(pool->handle) - 1];
+
+    if (entry->pool == pool)
+        entry->pool = NULL;
 }
 
 /* ---- a pool's life ------------------------------------------------------------------- */
@@ -165,6 +172,9 @@ struct sp_model_pool *sp_model_pool_new(const struct sp_cu_pool_props *props)
     if (!give_handle(pool))
         goto err_heap;
     pool->next = pools.first;
+    pool->link = &pools.first;
+    if (pool->next != NULL)
+        pool->next->link = &pool->next;
     pools.first = pool;
     return pool;
 
@@ -184,11 +194,9 @@ static void free_record(void *memory, size_t size)
 /* Nothing names the pool any more. */
 static void delete_pool(struct sp_model_pool *pool)
 {
-    struct sp_model_pool **link = &pools.first;
-
-    while (*link != pool)
-        link = &(*link)->next;
-    *link = pool->next;
+    *pool->link = pool->next;
+    if (pool->next != NULL)
+        pool->next->link = pool->link;
     take_handle_back(pool);
     sp_model_pool_forget_notes(pool);
     sp_reuse_fini(pool->reuse, free_record);
@@ -300,6 +308,20 @@ void sp_model_pools_seen(void)
 {
     sp_model_late_frees_run();
     for_each(apply_threshold, NULL);
+}
+
+static void visit(struct sp_model_pool *pool, void *unused)
+{
+    (void)pool;
+    (void)unused;
+}
+
+void sp_model_pools_queried(void)
+{
+    if (sp_model_switch(SP_SWITCH_query_releases) != 0)
+        sp_model_pools_seen();
+    else
+        for_each(visit, NULL);
 }
 
 struct wish {

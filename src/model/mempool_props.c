@@ -18,9 +18,9 @@ enum { IMEX_ABSENT, IMEX_NO_CHANNEL, IMEX_CHANNEL };
 
 int sp_model_pool_handle_types(void)
 {
-    return sp_model_switch(SP_SWITCH_imex) == IMEX_CHANNEL
-               ? SP_CU_HANDLE_POSIX_FD | SP_CU_HANDLE_FABRIC
-               : SP_CU_HANDLE_POSIX_FD;
+    return sp_model_switch(SP_SWITCH_imex) == IMEX_ABSENT
+               ? SP_CU_HANDLE_POSIX_FD
+               : SP_CU_HANDLE_POSIX_FD | SP_CU_HANDLE_FABRIC;
 }
 
 /* ---- locations ----------------------------------------------------------------------- */
@@ -66,15 +66,16 @@ sp_cu_result sp_model_location_check(struct sp_cu_location *location, int alloc_
 
 /* ---- properties ---------------------------------------------------------------------- */
 
-/* What must be 0. */
+/* What must be 0. Handles of Windows may have security attributes, but are not to be had. */
 static sp_cu_result check_unused(const struct sp_cu_pool_props *props)
 {
     static const unsigned char zeros[sizeof(props->reserved)];
+    bool has_attributes = props->win32_security_attributes != NULL &&
+                          (props->handle_types & SP_CU_HANDLE_WIN32) == 0;
 
     if (sp_model_switch(SP_SWITCH_reserved_bytes) != 0)
         return SP_CU_SUCCESS;
-    return props->win32_security_attributes == NULL &&
-                   memcmp(props->reserved, zeros, sizeof(zeros)) == 0
+    return !has_attributes && memcmp(props->reserved, zeros, sizeof(zeros)) == 0
                ? SP_CU_SUCCESS
                : SP_CU_INVALID_VALUE;
 }
@@ -127,11 +128,10 @@ static sp_cu_result check_handle_types(const struct sp_cu_pool_props *props)
     return SP_CU_SUCCESS;
 }
 
-sp_cu_result sp_model_pool_check(const struct sp_cu_pool_props *props)
+sp_cu_result sp_model_pool_check(struct sp_cu_pool_props *props)
 {
-    struct sp_cu_location location = props->location;
     sp_cu_result result =
-        sp_model_location_check(&location, props->alloc_type, SP_CU_INVALID_VALUE);
+        sp_model_location_check(&props->location, props->alloc_type, SP_CU_INVALID_VALUE);
 
     if (result == SP_CU_SUCCESS)
         result = check_handle_types(props);

@@ -123,8 +123,16 @@ struct sp_model_context *sp_model_current(void);
 sp_cu_result sp_model_use(struct sp_model_stream *stream, struct sp_point at, uintptr_t address,
                           size_t size);
 
+/* What sp_model_use() would answer. Nothing is said or kept. */
+sp_cu_result sp_model_can_use(const struct sp_model_stream *stream, uintptr_t address,
+                              size_t size);
+
 /* The host has waited: thresholds release memory, destroyed pools go. */
 void sp_model_pools_seen(void);
+
+/* The host has asked and been told that something is over: only destroyed pools go, unless the
+ * switch query_releases says more. */
+void sp_model_pools_queried(void);
 
 /* Give back pool memory that nobody uses so that `bytes` of a device get free; true if any was.
  */

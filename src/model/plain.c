@@ -13,9 +13,11 @@
 /* In the flags of memory: a free of it is queued. None of the driver's flags. */
 #define IS_BEING_FREED (1U << 31)
 
-/* What a free of device memory needs to know when it is executed. */
+/* What a free of device memory needs to know when it is executed. The memory may have gone with
+ * its context by then, and other memory may be there. */
 struct freeing {
     uintptr_t base;
+    uint64_t id;
 };
 
 static size_t page_size(void)
@@ -186,7 +188,7 @@ static sp_cu_result run_free(void *arg)
 
     sp_lock_take(sp_model_lock());
     memory = find_base(freeing->base, KINDS_FREED);
-    if (memory != NULL)
+    if (memory != NULL && memory->id == freeing->id)
         sp_model_plain_close(memory);
     sp_lock_give(sp_model_lock());
     return SP_CU_SUCCESS;
@@ -203,7 +205,7 @@ sp_cu_result sp_model_plain_free_async(struct sp_model_stream *stream, uintptr_t
     freeing = malloc(sizeof(*freeing));
     if (freeing == NULL)
         return SP_CU_OUT_OF_MEMORY;
-    freeing->base = address;
+    *freeing = (struct freeing){.base = address, .id = memory->id};
     result = sp_model_submit(stream, SP_OP_FREE, 0, run_free, freeing, NULL);
     if (result == SP_CU_SUCCESS)
         memory->flags |= IS_BEING_FREED;

@@ -91,6 +91,18 @@ sp_cu_result sp_model_prepare(struct sp_model_stream *stream, struct sp_point *a
     return result;
 }
 
+/* At most so many points does the stream's next operation wait for. */
+static size_t count_waits(const struct sp_model_stream *stream,
+                          const struct sp_model_gate *gate)
+{
+    size_t n = gate->n_points;
+
+    for (struct sp_model_stream *other = stream->context->streams; other != NULL;
+         other = other->next)
+        n += is_implied(stream, other) && other->first != NULL;
+    return n;
+}
+
 /* The points that an operation waits for: those given, and those implied. */
 static void add_waits(struct sp_model_op *op, const struct sp_model_stream *stream,
                       const struct sp_model_gate *gate)
@@ -134,7 +146,7 @@ static sp_cu_result submit(struct sp_model_stream *stream, enum sp_model_op_kind
                            const struct sp_model_gate *gate, size_t bytes, sp_model_run_fn run,
                            void *arg, struct sp_point *at_out)
 {
-    size_t n_waits = gate->n_points + sp_model_count_streams(stream->context);
+    size_t n_waits = count_waits(stream, gate);
     struct sp_model_op *op = calloc(1, sizeof(*op) + n_waits * sizeof(op->waits[0]));
     struct sp_point at;
 

@@ -338,8 +338,7 @@ static sp_cu_result query(struct sp_model_stream *stream)
         if (other == stream || (stream->is_legacy && sp_model_stream_is_blocking(other)))
             see_idle(other);
     }
-    if (sp_model_switch(SP_SWITCH_query_releases) != 0)
-        sp_model_pools_seen();
+    sp_model_pools_queried();
     return SP_CU_SUCCESS;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The model's streams and their operations: for everything that queues work or waits for it.
  * All of it is called with the model's lock. */
-#ifndef SP_STREAMS_H
-#define SP_STREAMS_H
+#ifndef SP_MODEL_STREAMS_H
+#define SP_MODEL_STREAMS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,4 +77,4 @@ sp_cu_result sp_model_context_finish(struct sp_model_context *context);
 /* Nanoseconds that an operation takes on the virtual clock: the cost model's one question. */
 uint64_t sp_model_duration_ns(enum sp_model_op_kind kind, int device, size_t bytes);
 
-#endif /* SP_STREAMS_H */
+#endif /* SP_MODEL_STREAMS_H */

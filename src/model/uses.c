@@ -128,19 +128,48 @@ bool sp_model_block_check_free_now(const struct sp_model_block *block, struct sp
 
 /* ---- uses ---------------------------------------------------------------------------- */
 
-/* May the stream's device reach the pool's memory? The host's memory can be copied by the host
- * in the device's place, so there it is only said. */
-static sp_cu_result check_access(const struct sp_model_pool *pool,
-                                 const struct sp_model_stream *stream, uintptr_t address)
+static bool is_pooled(const struct sp_model_memory *memory)
 {
-    int device = stream->context->device;
+    return memory->kind == SP_MEMORY_CHUNK || memory->kind == SP_MEMORY_IMPORTED;
+}
 
-    if (sp_model_access_of(pool, device) != SP_CU_ACCESS_NONE)
-        return SP_CU_SUCCESS;
-    if (!sp_model_pool_is_host(pool))
-        return SP_CU_INVALID_VALUE;
-    sp_model_violation("device %d uses 0x%" PRIxPTR " of a host pool without access", device,
-                       address);
+/* May the stream's device reach the pool's memory? */
+static bool has_access(const struct sp_model_pool *pool, const struct sp_model_stream *stream)
+{
+    return sp_model_access_of(pool, stream->context->device) != SP_CU_ACCESS_NONE;
+}
+
+/* The host's memory can be copied by the host in the device's place, so there it is only said.
+ */
+static void say_access(const struct sp_model_pool *pool, const struct sp_model_stream *stream,
+                       uintptr_t address)
+{
+    if (!has_access(pool, stream))
+        sp_model_violation("device %d uses 0x%" PRIxPTR " of a host pool without access",
+                           stream->context->device, address);
+}
+
+/* [bytes] of a range that are in the mapping around its beginning. */
+static size_t part_in(const struct sp_model_memory *memory, uintptr_t address, size_t size)
+{
+    return sp_min(size, memory->base + memory->size - address);
+}
+
+sp_cu_result sp_model_can_use(const struct sp_model_stream *stream, uintptr_t address,
+                              size_t size)
+{
+    const struct sp_model_memory *memory;
+    size_t part;
+
+    for (; size > 0; address += part, size -= part) {
+        memory = sp_model_memory_find(address);
+        if (memory == NULL)
+            return sp_model_device_of(address) >= 0 ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS;
+        if (is_pooled(memory) && !has_access(memory->pool, stream) &&
+            !sp_model_pool_is_host(memory->pool))
+            return SP_CU_INVALID_VALUE;
+        part = part_in(memory, address, size);
+    }
     return SP_CU_SUCCESS;
 }
 
@@ -181,22 +210,18 @@ sp_cu_result sp_model_use(struct sp_model_stream *stream, struct sp_point at, ui
                           size_t size)
 {
     struct sp_model_memory *memory;
-    sp_cu_result result;
+    sp_cu_result result = sp_model_can_use(stream, address, size);
     size_t part;
 
-    while (size > 0) {
-        memory = sp_model_memory_find(address);
-        if (memory == NULL)
-            return sp_model_device_of(address) >= 0 ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS;
-        part = sp_min(size, memory->base + memory->size - address);
-        if (memory->kind == SP_MEMORY_CHUNK || memory->kind == SP_MEMORY_IMPORTED) {
-            result = check_access(memory->pool, stream, address);
-            if (result != SP_CU_SUCCESS)
-                return result;
+    while (result == SP_CU_SUCCESS && size > 0 &&
+           (memory = sp_model_memory_find(address)) != NULL) {
+        part = part_in(memory, address, size);
+        if (is_pooled(memory)) {
+            say_access(memory->pool, stream, address);
             sp_model_uses_add(uses_at(memory, address, stream, part), at);
         }
         address += part;
         size -= part;
     }
-    return SP_CU_SUCCESS;
+    return result;
 }

@@ -155,7 +155,7 @@ enum starpool_status starpool_pool_import(struct starpool_location location,
     config.handle_types = handle->type;
     status = sp_location_resolve(&config.location, config.memory);
     if (status == STARPOOL_OK)
-        status = sp_driver_get(&given.driver);
+        status = sp_driver_pool_start(config.location, &given.driver);
     given.device = config.location.kind == STARPOOL_DEVICE ? config.location.id : 0;
     if (status == STARPOOL_OK)
         status = sp_context_enter(given.driver, given.device, &context);

@@ -9,18 +9,21 @@
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
 #include "src/pool/wrong.h"
+#include "src/trace/record.h"
 #include "src/util/poison.h"
 
 /* True if more must be done than keeping the books: entering a cache in order, telling a
- * sanitizer, or being proof against two frees at once. Then the fast paths see no caches, and
- * everything takes the slow ones. */
+ * sanitizer or a trace, or being proof against two frees at once. Then the fast paths see no
+ * caches, and everything takes the slow ones. A trace that begins later shuts the caches
+ * instead; see sp_fronts_shut(). */
 static struct {
     bool is_watched;
 } alloc = {true};
 
 void sp_alloc_setup(void)
 {
-    alloc.is_watched = sp_bias_is_ordered || sp_poison_is_on || sp_wrong_is_race_proof;
+    alloc.is_watched =
+        sp_bias_is_ordered || sp_poison_is_on || sp_wrong_is_race_proof || sp_trace_wants();
     sp_front_watch(alloc.is_watched);
 }
 
@@ -66,6 +69,8 @@ static enum starpool_status take_slowly(struct starpool_pool *pool, size_t size,
     sp_range_set_state(range, SP_RANGE_LIVE);
     if (sp_poison_is_on)
         sp_poison_block_live((void *)range->start, range->size);
+    sp_trace_alloc(pool->id, (void *)range->start, range->size, STARPOOL_TRACE_HOST,
+                   STARPOOL_OK);
     *ptr_out = (void *)range->start;
     return STARPOOL_OK;
 }
@@ -88,7 +93,7 @@ enum starpool_status starpool_alloc(struct starpool_pool *pool, size_t size,
         return take_on_stream(pool, size, stream, ptr_out);
     size = sp_store_round(size);
     if (SP_UNLIKELY(size == 0)) {
-        sp_pool_note_refusal(pool, SIZE_MAX, STARPOOL_ENOMEM);
+        sp_pool_note_refusal(pool, SIZE_MAX, STARPOOL_TRACE_HOST, STARPOOL_ENOMEM);
         return STARPOOL_ENOMEM;
     }
     block = take_from_cache(sp_self->fronts[pool->slot], pool, size, false);
@@ -186,13 +191,16 @@ bool sp_pool_take_back(struct sp_range *range)
 /* False if no live block begins there. */
 static bool give_slowly(const struct sp_found *found, void *ptr)
 {
-    if (found->range == NULL || !sp_pool_take_back(found->range))
+    struct sp_range *range = found->range;
+
+    if (range == NULL || !sp_pool_take_back(range))
         return false;
+    sp_trace_free(sp_range_pool(range)->id, ptr, range->size, STARPOOL_TRACE_HOST, 0);
     if (sp_poison_is_on)
-        sp_poison_block_freed(ptr, found->range->size);
+        sp_poison_block_freed(ptr, range->size);
     if (!alloc.is_watched || !give_to_cache(sp_owner->fronts[found->slot], found,
                                             (uintptr_t)ptr, false, sp_bias_is_ordered))
-        sp_pool_give(sp_range_pool(found->range), found->range);
+        sp_pool_give(sp_range_pool(range), range);
     return true;
 }
 

@@ -62,9 +62,19 @@ enum starpool_status sp_context_enter(const struct sp_driver *driver, int device
     return status == STARPOOL_OK ? sp_context_enter_as(driver, current, context_out) : status;
 }
 
-enum starpool_status sp_context_keep(const struct sp_driver *driver)
+enum starpool_status sp_context_enter_primary(const struct sp_driver *driver, int device,
+                                              struct sp_context *context_out)
 {
-    sp_cu_context context;
+    sp_cu_context primary;
+    enum starpool_status status = retain(driver, device, &primary);
+
+    return status == STARPOOL_OK ? sp_context_enter_as(driver, primary, context_out) : status;
+}
+
+enum starpool_status sp_context_keep(const struct sp_driver *driver, sp_cu_context current,
+                                     bool *is_kept_out)
+{
+    sp_cu_context primary = NULL;
     sp_cu_device device = 0;
     unsigned flags;
     int is_active = 0;
@@ -76,7 +86,11 @@ enum starpool_status sp_context_keep(const struct sp_driver *driver)
             sp_driver_status(driver->cuDevicePrimaryCtxGetState(device, &flags, &is_active),
                              "cuDevicePrimaryCtxGetState");
     /* One that is not active is not the current one, and must not be made. */
-    return status == STARPOOL_OK && is_active ? retain(driver, device, &context) : status;
+    if (status == STARPOOL_OK && is_active)
+        status = retain(driver, device, &primary);
+    if (status == STARPOOL_OK)
+        *is_kept_out = primary == current;
+    return status;
 }
 
 void sp_context_leave(const struct sp_context *context)

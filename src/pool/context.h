@@ -21,15 +21,21 @@ struct sp_context {
 STARPOOL_CHECK enum starpool_status sp_context_enter(const struct sp_driver *driver, int device,
                                                      struct sp_context *context_out);
 
+/* Make the primary context of a device current, whatever is. */
+STARPOOL_CHECK enum starpool_status sp_context_enter_primary(const struct sp_driver *driver,
+                                                             int device,
+                                                             struct sp_context *context_out);
+
 /* Make a certain context current. */
 STARPOOL_CHECK enum starpool_status sp_context_enter_as(const struct sp_driver *driver,
                                                         sp_cu_context wanted,
                                                         struct sp_context *context_out);
 
-/* With the context that events are made in current: if it is the device's primary one, keep it
- * as long as the process lives. Handles of events that went with it would come back as others'.
- */
-STARPOOL_CHECK enum starpool_status sp_context_keep(const struct sp_driver *driver);
+/* With `current`, the context that events are made in, being that: if it is the device's
+ * primary one, keep it as long as the process lives. Handles of events that go with another
+ * come back as others', so nobody may destroy them later. */
+STARPOOL_CHECK enum starpool_status sp_context_keep(const struct sp_driver *driver,
+                                                    sp_cu_context current, bool *is_kept_out);
 
 void sp_context_leave(const struct sp_context *context);
 

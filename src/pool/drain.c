@@ -24,6 +24,8 @@ void sp_pool_close_fronts(struct starpool_pool *pool)
 
 void sp_pool_open_fronts(struct starpool_pool *pool)
 {
+    if (sp_fronts_are_shut())
+        return;
     for (struct sp_front *front = first_front(pool); front != NULL; front = front->next)
         sp_bias_open(&front->bias);
 }
@@ -48,4 +50,15 @@ bool sp_pool_has_open_front(struct starpool_pool *pool)
             return true;
     }
     return false;
+}
+
+void sp_pool_follow_trace(struct starpool_pool *pool)
+{
+    sp_lock_take(&pool->growth);
+    /* Under the pool's lock, so that a cache that joins either is seen here or sees. One that
+     * joined before the drain came to that is open yet. */
+    do
+        sp_pool_drain(pool);
+    while (sp_fronts_are_shut() && sp_pool_has_open_front(pool));
+    sp_lock_give(&pool->growth);
 }

@@ -11,6 +11,7 @@
 #include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/pool/streams.h"
+#include "src/trace/record.h"
 #include "src/util/util.h"
 
 #define N_BUCKETS 4096
@@ -21,6 +22,7 @@ struct driver_block {
     size_t size;
     struct starpool_pool *pool;
     struct sp_point alloc;
+    uint64_t stream; /* of `alloc`, as it is numbered in traces */
 };
 
 /* Every live block of every such pool, by its address. */
@@ -76,11 +78,13 @@ static bool find(uintptr_t start, struct driver_block *block_out)
 
 /* ---- taking ------------------------------------------------------------------------------ */
 
-/* The stream for what the host orders: nothing else is ever in it. */
+/* The stream for what the host orders: nothing else is ever in it. It lives in the device's
+ * primary context, which stays, and not in the program's own, which may go before the pool. */
 static enum starpool_status host_stream(struct starpool_pool *pool, sp_cu_stream *stream_out)
 {
     struct sp_driver_pool *own = pool->driver;
     sp_cu_stream stream, spare = NULL;
+    struct sp_context context;
     enum starpool_status status;
 
     sp_lock_take(&pool->lock);
@@ -88,8 +92,12 @@ static enum starpool_status host_stream(struct starpool_pool *pool, sp_cu_stream
     sp_lock_give(&pool->lock);
     if (*stream_out != NULL)
         return STARPOOL_OK;
+    status = sp_context_enter_primary(own->driver, own->device, &context);
+    if (status != STARPOOL_OK)
+        return status;
     status = sp_driver_status(own->driver->cuStreamCreate(&stream, SP_CU_STREAM_NON_BLOCKING),
                               "cuStreamCreate");
+    sp_context_leave(&context);
     if (status != STARPOOL_OK)
         return status;
     sp_lock_take(&pool->lock);
@@ -113,7 +121,7 @@ static enum starpool_status call_alloc(const struct sp_driver_pool *own, size_t 
 }
 
 static enum starpool_status alloc_by_host(struct starpool_pool *pool, size_t size,
-                                          sp_cu_ptr *ptr_out, struct sp_point *alloc_out)
+                                          sp_cu_ptr *ptr_out, struct driver_block *block)
 {
     const struct sp_driver_pool *own = pool->driver;
     sp_cu_stream stream;
@@ -126,7 +134,8 @@ static enum starpool_status alloc_by_host(struct starpool_pool *pool, size_t siz
     status = sp_driver_status(own->driver->cuStreamSynchronize(stream), "cuStreamSynchronize");
     if (status != STARPOOL_OK)
         (void)own->driver->cuMemFreeAsync(*ptr_out, stream);
-    *alloc_out = (struct sp_point){SP_SLOT_HOST, 0};
+    block->alloc = (struct sp_point){SP_SLOT_HOST, 0};
+    block->stream = STARPOOL_TRACE_HOST;
     return status;
 }
 
@@ -148,21 +157,28 @@ static enum starpool_status get_stream(starpool_stream handle, struct sp_stream 
 
 static enum starpool_status alloc_on(struct starpool_pool *pool, size_t size,
                                      starpool_stream handle, sp_cu_ptr *ptr_out,
-                                     struct sp_point *alloc_out)
+                                     struct driver_block *block)
 {
     struct sp_stream *stream;
     enum starpool_status status = get_stream(handle, &stream);
 
     if (status != STARPOOL_OK)
         return status;
+    block->stream = stream->number;
     status = call_alloc(pool->driver, size, stream->handle, ptr_out);
     if (status == STARPOOL_OK) {
         sp_streams_lock();
-        *alloc_out = sp_order_submit(sp_streams_order(), stream->slot);
+        block->alloc = sp_order_submit(sp_streams_order(), stream->slot);
         sp_streams_unlock();
     }
     sp_streams_put(stream);
     return status;
+}
+
+static void trace_alloc(const struct driver_block *block)
+{
+    sp_trace_alloc_at(block->pool->id, (void *)block->start, block->size, block->stream,
+                      block->alloc.seq, STARPOOL_TRACE_EDGE_NONE);
 }
 
 static void count_alloc(struct starpool_pool *pool)
@@ -182,8 +198,8 @@ static enum starpool_status alloc_block(struct starpool_pool *pool, size_t size,
 
     if (status != STARPOOL_OK)
         return status;
-    status = stream == STARPOOL_STREAM_HOST ? alloc_by_host(pool, size, &ptr, &block->alloc)
-                                            : alloc_on(pool, size, stream, &ptr, &block->alloc);
+    status = stream == STARPOOL_STREAM_HOST ? alloc_by_host(pool, size, &ptr, block)
+                                            : alloc_on(pool, size, stream, &ptr, block);
     sp_context_leave(&context);
     block->start = (uintptr_t)ptr;
     block->size = size;
@@ -247,10 +263,11 @@ enum starpool_status sp_driver_pool_alloc(struct starpool_pool *pool, size_t siz
     status = climb(pool, size, stream, block);
     if (status != STARPOOL_OK) {
         if (status == STARPOOL_ENOMEM)
-            sp_pool_note_refusal(pool, size, status);
+            sp_pool_note_refusal(pool, size, block->stream, status);
         free(block);
         return status;
     }
+    trace_alloc(block);
     enter_block(block);
     count_alloc(pool);
     *ptr_out = (void *)block->start;
@@ -266,6 +283,7 @@ enum starpool_status sp_driver_pool_add_block(struct starpool_pool *pool, void *
         return STARPOOL_ENOMEM;
     *block = (struct driver_block){
         .start = (uintptr_t)ptr, .size = size, .pool = pool, .alloc = {SP_SLOT_HOST, 0}};
+    trace_alloc(block);
     enter_block(block);
     count_alloc(pool);
     return STARPOOL_OK;
@@ -273,9 +291,23 @@ enum starpool_status sp_driver_pool_add_block(struct starpool_pool *pool, void *
 
 /* ---- giving back ------------------------------------------------------------------------- */
 
+/* In the trace first: its memory may be another's as soon as the driver has it. */
+static enum starpool_status call_free(const struct driver_block *block, sp_cu_stream on,
+                                      uint64_t stream)
+{
+    enum starpool_status status;
+
+    sp_trace_free(block->pool->id, (void *)block->start, block->size, stream, 0);
+    status = sp_driver_status(block->pool->driver->driver->cuMemFreeAsync(block->start, on),
+                              "cuMemFreeAsync");
+    if (status != STARPOOL_OK)
+        trace_alloc(block);
+    return status;
+}
+
 static enum starpool_status free_block(const struct driver_block *block, starpool_stream handle)
 {
-    const struct sp_driver_pool *own = block->pool->driver;
+    const struct sp_driver *driver = block->pool->driver->driver;
     struct sp_stream *stream = NULL;
     struct sp_context context;
     sp_cu_stream on = NULL;
@@ -291,12 +323,11 @@ static enum starpool_status free_block(const struct driver_block *block, starpoo
             on = stream->handle;
     }
     if (status == STARPOOL_OK)
-        status =
-            sp_driver_status(own->driver->cuMemFreeAsync(block->start, on), "cuMemFreeAsync");
+        status = call_free(block, on, stream == NULL ? STARPOOL_TRACE_HOST : stream->number);
     if (stream != NULL)
         sp_streams_put(stream);
     else if (status == STARPOOL_OK) /* Nothing else is in it: it is idle at once. */
-        (void)sp_driver_status(own->driver->cuStreamSynchronize(on), "cuStreamSynchronize");
+        (void)sp_driver_status(driver->cuStreamSynchronize(on), "cuStreamSynchronize");
     sp_context_leave(&context);
     return status;
 }

@@ -50,9 +50,8 @@ static bool is_plain_device(struct starpool_location location, enum starpool_mem
     return location.kind == STARPOOL_DEVICE && memory == STARPOOL_PINNED;
 }
 
-/* EDEVICE before anything is made for a device that there is not. */
-static enum starpool_status start(struct starpool_location location,
-                                  const struct sp_driver **driver_out)
+enum starpool_status sp_driver_pool_start(struct starpool_location location,
+                                          const struct sp_driver **driver_out)
 {
     enum starpool_status status = sp_driver_get(driver_out);
     int n_devices = 0;
@@ -129,7 +128,7 @@ enum starpool_status sp_driver_pool_create(const struct starpool_pool_config *co
     struct sp_driver_pool given = {.device = device_of(config->location), .is_owned = true};
     struct sp_context context;
     struct starpool_pool *pool;
-    enum starpool_status status = start(config->location, &given.driver);
+    enum starpool_status status = sp_driver_pool_start(config->location, &given.driver);
 
     if (status == STARPOOL_OK)
         status = sp_context_enter(given.driver, given.device, &context);
@@ -153,12 +152,8 @@ enum starpool_status sp_driver_pool_create(const struct starpool_pool_config *co
 
 void sp_driver_pool_close(struct starpool_pool *pool)
 {
-    struct sp_context context;
-
-    if (pool->driver == NULL || sp_driver_pool_enter(pool, &context) != STARPOOL_OK)
-        return;
-    destroy_handle(pool->driver);
-    sp_context_leave(&context);
+    if (pool->driver != NULL) /* This needs no context. */
+        destroy_handle(pool->driver);
 }
 
 void sp_driver_pool_drop(struct starpool_pool *pool)
@@ -227,7 +222,7 @@ enum starpool_status sp_driver_pool_get(struct starpool_location location,
     struct sp_context context;
     struct starpool_pool *pool = NULL;
     sp_cu_pool standard = NULL;
-    enum starpool_status status = start(location, &given.driver);
+    enum starpool_status status = sp_driver_pool_start(location, &given.driver);
 
     if (status == STARPOOL_OK)
         status = sp_context_enter(given.driver, given.device, &context);

@@ -23,6 +23,11 @@ struct sp_driver_pool {
     sp_cu_stream stream; /* for what is ordered by the host; NULL until then; the pool's lock */
 };
 
+/* The driver, for a location: EDEVICE before anything is made for a device that there is not.
+ */
+STARPOOL_CHECK enum starpool_status sp_driver_pool_start(struct starpool_location location,
+                                                         const struct sp_driver **driver_out);
+
 /* Make a pool of a valid configuration. */
 enum starpool_status sp_driver_pool_create(const struct starpool_pool_config *config,
                                            struct starpool_pool **pool_out);

@@ -23,6 +23,7 @@ static struct {
     pthread_key_t key; /* its destructor runs when a thread ends */
     bool has_key;
     bool is_watched;
+    _Atomic bool are_shut; /* the caches of all of them */
     pthread_mutex_t mutex;
     struct sp_thread *spare;
     struct sp_front *spare_fronts;
@@ -30,17 +31,26 @@ static struct {
 
 /* ---- threads ------------------------------------------------------------------------- */
 
+/* Enter a cache of the calling thread's own, unless it is empty. It is closed for moments only:
+ * while another thread empties it. */
+static bool enter_filled(struct sp_front *front)
+{
+    while (sp_front_cached(front) > 0) {
+        if (sp_bias_enter(&front->bias))
+            return true;
+        sched_yield();
+    }
+    return false;
+}
+
 static void empty_all(struct sp_thread *thread)
 {
     for (unsigned slot = 0; slot < SP_FRONT_SLOTS; slot++) {
         struct sp_front *front = thread->fronts[slot];
         struct starpool_pool *pool;
 
-        if (front == NULL)
+        if (front == NULL || !enter_filled(front))
             continue;
-        /* It is closed for moments only: while another thread empties it. */
-        while (!sp_bias_enter(&front->bias))
-            sched_yield();
         pool = sp_front_pool(front);
         if (pool != NULL) {
             sp_lock_take(&pool->lock);
@@ -103,6 +113,16 @@ void sp_front_watch(bool is_watched)
     sp_self = is_watched ? &no_thread : sp_owner;
 }
 
+void sp_fronts_shut(bool are_shut)
+{
+    atomic_store(&threads.are_shut, are_shut);
+}
+
+bool sp_fronts_are_shut(void)
+{
+    return atomic_load(&threads.are_shut);
+}
+
 /* ---- caches -------------------------------------------------------------------------- */
 
 struct sp_front *sp_front_make(void)
@@ -131,9 +151,11 @@ void sp_front_drop(struct sp_front *front)
     pthread_mutex_unlock(&threads.mutex);
 }
 
-/* Make `front` a cache of the pool; it is in no pool's list. */
+/* With the pool's lock: make `front` a cache of the pool; it is in no pool's list. */
 static void join(struct sp_front *front, struct starpool_pool *pool)
 {
+    if (sp_fronts_are_shut())
+        sp_bias_close(&front->bias);
     front->missed_class = SP_NO_CLASS;
     atomic_store_explicit(&front->n_allocs, 0, memory_order_relaxed);
     front->n_moved = 0;

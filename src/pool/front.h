@@ -60,9 +60,8 @@ struct sp_front {
 
 /* A thread's caches by slot of the pool; never freed, handed from thread to thread. */
 struct sp_thread {
-    struct sp_front
-        *fronts[SP_FRONT_SLOTS + 1]; /* the last: pools without a slot, always NULL */
-    struct sp_thread *next;          /* spare ones */
+    struct sp_front *fronts[SP_FRONT_SLOTS + 1]; /* the last, of pools without a slot: NULL */
+    struct sp_thread *next;                      /* spare ones */
 };
 
 /* A magazine at a pool's depot. */
@@ -90,6 +89,10 @@ extern __thread struct sp_thread *sp_self __attribute__((tls_model("initial-exec
 /* Decide what the fast paths see of the calling thread's caches and those to come; before other
  * threads have any. */
 void sp_front_watch(bool is_watched);
+
+/* A cache that joins from now on is closed, or not; others are the caller's to shut or open. */
+void sp_fronts_shut(bool are_shut);
+bool sp_fronts_are_shut(void);
 
 static inline struct sp_cached *sp_magazine_top(const struct sp_magazine *magazine)
 {

@@ -6,6 +6,7 @@
 
 #include "src/pool/pool.h"
 #include "src/pool/why.h"
+#include "src/trace/record.h"
 
 /* Growth asks for this share of what is reserved, at most so much, if the request is smaller:
  * few growths, and little memory that nothing needs. */
@@ -271,11 +272,13 @@ static uint64_t trim_others(struct starpool_pool *pool, enum starpool_status sta
     return released;
 }
 
-void sp_pool_note_refusal(struct starpool_pool *pool, size_t size, enum starpool_status status)
+void sp_pool_note_refusal(struct starpool_pool *pool, size_t size, uint64_t stream,
+                          enum starpool_status status)
 {
     char why[SP_WHY_SIZE];
     uint64_t n;
 
+    sp_trace_alloc(pool->id, NULL, size, stream, status);
     sp_lock_take(&pool->lock);
     n = ++pool->stats.n_refused;
     sp_lock_give(&pool->lock);
@@ -312,6 +315,12 @@ static enum starpool_status try(struct starpool_pool *pool, struct request *requ
     return status;
 }
 
+/* Who asks, in a trace. */
+static uint64_t stream_of(const struct request *request)
+{
+    return request->ordered != NULL ? request->ordered->stream->number : STARPOOL_TRACE_HOST;
+}
+
 static enum starpool_status climb(struct starpool_pool *pool, struct request *request)
 {
     enum starpool_status status = try(pool, request);
@@ -325,7 +334,7 @@ static enum starpool_status climb(struct starpool_pool *pool, struct request *re
         status = try(pool, request);
     }
     if (status != STARPOOL_OK)
-        sp_pool_note_refusal(pool, request->size, status);
+        sp_pool_note_refusal(pool, request->size, stream_of(request), status);
     return status;
 }
 

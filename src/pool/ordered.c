@@ -12,6 +12,7 @@
 #include "src/heap/checker.h"
 #include "src/pool/pool.h"
 #include "src/pool/wrong.h"
+#include "src/trace/record.h"
 #include "src/util/meta.h"
 #include "src/util/options.h"
 #include "src/util/poison.h"
@@ -229,9 +230,17 @@ static void forget_point(const struct sp_ordered_request *request)
     sp_streams_unlock();
 }
 
+/* In a trace, edges are the engine's, behind the unknown one. */
+_Static_assert((int)SP_EDGE_FRESH + 1 == (int)STARPOOL_TRACE_EDGE_FRESH &&
+                   (int)SP_EDGE_INTERNAL + 1 == (int)STARPOOL_TRACE_EDGE_INTERNAL,
+               "the edges of a trace are those of the engine");
+
 /* With both locks: a block has been handed out. */
-static void count_take(struct starpool_pool *pool)
+static void count_take(struct starpool_pool *pool, const struct sp_ordered_request *request)
 {
+    sp_trace_alloc_at(pool->id, (void *)request->block.start, request->block.size,
+                      request->stream->number, request->at.seq,
+                      (enum starpool_trace_edge)(request->edge.kind + 1));
     pool->stats.n_allocs++;
     sp_pool_note_peaks(pool);
     check(pool);
@@ -243,7 +252,7 @@ static bool take_ready(struct starpool_pool *pool, struct sp_ordered_request *re
                        &request->edge))
         return false;
     request->has_chunk = false;
-    count_take(pool);
+    count_take(pool, request);
     return true;
 }
 
@@ -257,16 +266,23 @@ bool sp_ordered_take_locked(struct starpool_pool *pool, struct sp_ordered_reques
     return missing_locked(&pool->ordered) == 0 && take_ready(pool, request);
 }
 
-/* Make the streams wait for what the block rests on, as the order has been told already. */
+/* Make the streams wait for what the block rests on, as the order has been told already: where
+ * the driver refuses a wait, the host waits, so that it is so all the same. */
 static enum starpool_status add_waits(const struct sp_ordered_request *request,
                                       const struct sp_point *waits, size_t n_waits)
 {
     enum starpool_status status = STARPOOL_OK;
 
-    for (size_t i = 0; i < n_waits && status == STARPOOL_OK; i++)
-        status = sp_streams_await(request->stream, waits[i]);
+    for (size_t i = 0; i < n_waits; i++) {
+        if (sp_streams_await(request->stream, waits[i]) == STARPOOL_OK)
+            continue;
+        if (sp_streams_finish(waits[i]) != STARPOOL_OK)
+            status = STARPOOL_EDRIVER;
+    }
     return status;
 }
+
+static enum starpool_status give(struct starpool_pool *pool, void *ptr, struct sp_point at);
 
 /* What finished frees give, and then what waiting for the cheapest gives. */
 static enum starpool_status take_waiting(struct starpool_pool *pool,
@@ -284,15 +300,17 @@ static enum starpool_status take_waiting(struct starpool_pool *pool,
         is_done =
             sp_reuse_take_waiting(pool->ordered.reuse, request->size, point_of(request),
                                   &request->block, &request->edge, waits, MAX_WAITS, &n_waits);
+        for (size_t i = 0; is_done && i < n_waits; i++)
+            sp_trace_wait(request->stream->number, sp_streams_number(waits[i]), waits[i].seq);
         if (is_done)
-            count_take(pool);
+            count_take(pool, request);
     }
     pool->stats.n_resident += is_done;
     sp_ordered_unlock(pool);
     if (n_waits > 0)
         status = add_waits(request, waits, n_waits);
-    if (status != STARPOOL_OK)
-        (void)sp_ordered_free((void *)request->block.start, request->stream->handle);
+    if (status != STARPOOL_OK) /* The next event of the stream covers this point, too. */
+        (void)!give(pool, (void *)request->block.start, request->at);
     *is_done_out = is_done;
     return status;
 }
@@ -327,7 +345,7 @@ enum starpool_status sp_ordered_alloc(struct starpool_pool *pool, size_t size,
     if (status != STARPOOL_OK)
         return status;
     if (request.size == 0) {
-        sp_pool_note_refusal(pool, SIZE_MAX, STARPOOL_ENOMEM);
+        sp_pool_note_refusal(pool, SIZE_MAX, request.stream->number, STARPOOL_ENOMEM);
         status = STARPOOL_ENOMEM;
     } else {
         status = take(pool, &request);
@@ -350,6 +368,21 @@ static struct starpool_pool *pool_of_chunk(const void *ptr)
     return record == NULL ? NULL : atomic_load(&record->pool);
 }
 
+/* With both locks: the engine's part of a free, in the trace before anybody can take it. */
+static enum starpool_status give_locked(struct starpool_pool *pool, void *ptr,
+                                        struct sp_point at)
+{
+    struct sp_reuse_block block;
+    bool is_traced =
+        sp_trace_wants() && sp_reuse_find(pool->ordered.reuse, (uintptr_t)ptr, &block);
+    enum starpool_status status = sp_reuse_give(pool->ordered.reuse, (uintptr_t)ptr, at);
+
+    if (status == STARPOOL_OK && is_traced)
+        sp_trace_free(pool->id, ptr, block.size, sp_streams_number(at), at.seq);
+    pool->stats.n_frees += status == STARPOOL_OK;
+    return status;
+}
+
 /* Free a block of the engine at a point that has been submitted, or by the host. */
 static enum starpool_status give(struct starpool_pool *pool, void *ptr, struct sp_point at)
 {
@@ -358,8 +391,7 @@ static enum starpool_status give(struct starpool_pool *pool, void *ptr, struct s
 
     if (status != STARPOOL_OK)
         return status;
-    status = sp_reuse_give(pool->ordered.reuse, (uintptr_t)ptr, at);
-    pool->stats.n_frees += status == STARPOOL_OK;
+    status = give_locked(pool, ptr, at);
     check(pool);
     if (pool->is_destroyed) {
         sp_ordered_settle_locked(pool, 0);
@@ -441,6 +473,7 @@ static void settle_destroyed(struct starpool_pool *pool)
 {
     bool is_released;
 
+    sp_streams_poll(true);
     sp_lock_take(&pool->lock);
     sp_streams_lock();
     sp_ordered_settle_locked(pool, 0);

@@ -6,6 +6,7 @@
 #include "src/pool/ordered.h"
 
 #include "src/pool/pool.h"
+#include "src/trace/record.h"
 #include "src/util/meta.h"
 #include "src/util/poison.h"
 
@@ -78,10 +79,12 @@ enum starpool_status sp_parked_free(struct sp_range *range, struct sp_stream *st
         status = sp_streams_submit(stream, &at);
     if (status == STARPOOL_OK && !sp_pool_take_back(range))
         status = STARPOOL_EINVAL;
-    if (status == STARPOOL_OK)
+    if (status == STARPOOL_OK) {
+        sp_trace_free(pool->id, (void *)range->start, range->size, stream->number, at.seq);
         park(pool, record, range, at);
-    else if (record != NULL)
+    } else if (record != NULL) {
         drop_record(pool, record);
+    }
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "src/pool/pool.h"
+#include "src/trace/record.h"
 #include "src/util/options.h"
 #include "src/util/poison.h"
 
@@ -64,6 +65,7 @@ void sp_pool_add_piece(struct starpool_pool *pool, struct sp_piece *piece)
         sp_heap_attach(&pool->store.large, piece->region);
     sp_store_add(&pool->store, piece->region, piece->base, piece->size);
     count_piece(pool, piece, true);
+    sp_trace_grow(pool->id, piece->base, piece->size);
 }
 
 static void unlink_piece(struct starpool_pool *pool, struct sp_piece *piece)
@@ -116,6 +118,7 @@ static bool release_piece(struct starpool_pool *pool, struct sp_piece *piece)
     if (is_free) {
         unlink_piece(pool, piece);
         count_piece(pool, piece, false);
+        sp_trace_release(pool->id, piece->base, piece->size);
     }
     sp_lock_give(&pool->lock);
     if (!is_free)

@@ -13,6 +13,7 @@
 #include "numa/topo.h"
 #include "src/pool/driver_pool.h"
 #include "src/pool/private.h"
+#include "src/trace/record.h"
 
 void starpool_pool_config_init(struct starpool_pool_config *config)
 {
@@ -248,8 +249,11 @@ void starpool_pool_destroy(struct starpool_pool *pool)
                pool->is_default ? "a default pool" : "needed as long as the process runs");
         return;
     }
+    sp_trace_pool_destroy(pool->id);
     sp_registry_forget(pool);
     sp_driver_pool_close(pool);
+    /* Frees that have executed are over. */
+    sp_streams_poll(true);
     sp_lock_take(&pool->growth);
     sp_lock_take(&pool->lock);
     pool->is_destroyed = true; /* No cache joins from here on. */
@@ -271,6 +275,7 @@ enum starpool_status starpool_pool_trim(struct starpool_pool *pool, uint64_t kee
 {
     if (pool == NULL)
         return STARPOOL_EINVAL;
+    sp_trace_trim(pool->id, keep);
     if (pool->driver != NULL)
         return sp_driver_pool_trim(pool, keep);
     sp_pool_trim(pool, keep);
@@ -281,7 +286,7 @@ enum starpool_status starpool_pool_trim_driver(struct starpool_pool *pool, uint6
 {
     if (pool == NULL)
         return STARPOOL_EINVAL;
-    return pool->driver == NULL ? STARPOOL_ENOTSUP : sp_driver_pool_trim(pool, keep);
+    return pool->driver == NULL ? STARPOOL_ENOTSUP : starpool_pool_trim(pool, keep);
 }
 
 void sp_pool_make_permanent(struct starpool_pool *pool)

@@ -40,6 +40,7 @@ struct sp_driver_pool;
  */
 struct starpool_pool {
     unsigned slot; /* of its caches; SP_FRONT_SLOTS if it has none */
+    uint32_t id;   /* in traces: from 1, in the order of creation */
     struct starpool_location location;
     enum starpool_memory memory;
     struct starpool_pool_config config; /* as given; what can be set later stands below */
@@ -101,8 +102,9 @@ struct sp_range *sp_pool_take_locked(struct starpool_pool *pool, size_t size, si
 /* Reserve at least `bytes` more. */
 enum starpool_status sp_pool_grow_initial(struct starpool_pool *pool, size_t bytes);
 
-/* Count a refusal, and now and then say why. */
-void sp_pool_note_refusal(struct starpool_pool *pool, size_t size, enum starpool_status status);
+/* Count a refusal, and now and then say why. `stream` is the number of the one that asked. */
+void sp_pool_note_refusal(struct starpool_pool *pool, size_t size, uint64_t stream,
+                          enum starpool_status status);
 
 /* ---- pieces (pieces.c) ------------------------------------------------------------------ */
 
@@ -132,8 +134,8 @@ void sp_pool_check(const struct starpool_pool *pool);
 /* With the growth lock: empty every cache and the depot into the store. */
 void sp_pool_drain(struct starpool_pool *pool);
 
-/* With the growth lock: close every cache and wait until its owner is out; open them again. One
- * that joins meanwhile stays open. */
+/* With the growth lock: close every cache and wait until its owner is out; open them again,
+ * unless they are shut. One that joins meanwhile stays open. */
 void sp_pool_close_fronts(struct starpool_pool *pool);
 void sp_pool_open_fronts(struct starpool_pool *pool);
 bool sp_pool_has_open_front(struct starpool_pool *pool);
@@ -171,6 +173,10 @@ void sp_pool_release(struct starpool_pool *pool);
 
 /* A block of the store from LIVE to TAKEN; false if it is not LIVE (alloc.c). */
 bool sp_pool_take_back(struct sp_range *range);
+
+/* A trace has begun or ended: keep caches that were in use before it shut, so that nothing
+ * passes it by. */
+void sp_pool_follow_trace(struct starpool_pool *pool);
 
 /* Decide whether the fast paths may leave out what nobody watches for. */
 void sp_alloc_setup(void);

@@ -7,6 +7,7 @@
 #include "src/pool/streams.h"
 
 #include "src/pool/context.h"
+#include "src/trace/record.h"
 #include "src/util/util.h"
 
 /* ---- events ------------------------------------------------------------------------------ */
@@ -35,8 +36,9 @@ enum starpool_status sp_streams_submit(struct sp_stream *stream, struct sp_point
     status = sp_driver_status(stream->driver->cuEventRecord(event->event, stream->handle),
                               "cuEventRecord");
     sp_context_leave(&context);
+    /* Not the caller's argument is wrong: what it frees is live, and stays so. */
     if (status != STARPOOL_OK)
-        return status;
+        return status == STARPOOL_EINVAL ? STARPOOL_EDRIVER : status;
     sp_streams_lock();
     if (event->seq < point.seq)
         event->seq = point.seq;
@@ -49,40 +51,65 @@ static void note(const struct sp_stream *stream, uint64_t seq, bool is_seen)
 {
     struct sp_mark mark = {.at = {stream->slot, seq}};
 
-    if (is_seen)
+    if (is_seen) {
         sp_order_see(sp_streams_order(), &mark);
-    else
+        sp_trace_synchronize(stream->number, seq);
+    } else {
         sp_order_executed(sp_streams_order(), stream->slot, seq);
+        sp_trace_executed(stream->number, seq);
+    }
+}
+
+void sp_streams_see(const struct sp_stream *stream)
+{
+    sp_order_see_stream(sp_streams_order(), stream->slot);
+    sp_trace_synchronize(stream->number, 0);
 }
 
 void sp_streams_try_to_execute(const struct sp_stream *stream)
 {
     struct sp_order *order = sp_streams_order();
+    const struct sp_clock *known = &order->streams[stream->slot].known;
 
-    for (sp_slot slot = 0; slot < order->n_slots; slot++) {
-        const struct sp_stream *other = sp_streams_at(slot);
+    for (uint32_t i = 0; i < known->n_points; i++) {
+        struct sp_point point = known->points[i];
+        const struct sp_stream *other = sp_streams_at(point.slot);
 
         if (other != NULL && other->driver != NULL &&
-            sp_order_known(order, stream->slot, slot) > order->streams[slot].done_seq)
+            point.seq > order->streams[point.slot].done_seq)
             return;
     }
-    for (sp_slot slot = 0; slot < order->n_slots; slot++)
-        sp_order_executed(order, slot, sp_order_known(order, stream->slot, slot));
+    for (uint32_t i = 0; i < known->n_points; i++)
+        sp_order_executed(order, known->points[i].slot, known->points[i].seq);
     sp_order_executed(order, stream->slot, order->streams[stream->slot].last_seq);
+    sp_trace_executed(stream->number, 0);
+}
+
+/* Whether an answer to cuEventQuery() says that nothing before the event runs any more: so it
+ * is, too, when the event has gone with its context. */
+static bool says_done(sp_cu_result result)
+{
+    return result == SP_CU_SUCCESS || result == SP_CU_INVALID_HANDLE ||
+           result == SP_CU_CONTEXT_IS_DESTROYED || result == SP_CU_DEINITIALIZED;
 }
 
 /* With the lock, which is given meanwhile: ask the older event. True if it is worth asking
  * again. */
 static bool poll_event(struct sp_stream *stream, bool is_seen)
 {
-    struct sp_stream_event *event = &stream->events[stream->older];
-    uint64_t seq = event->seq;
+    struct sp_stream_event *event;
+    uint64_t seq;
     bool is_done;
 
+    /* The older one may have been taken back while the other was being recorded. */
+    if (stream->events[stream->older].seq == 0)
+        stream->older = 1 - stream->older;
+    event = &stream->events[stream->older];
+    seq = event->seq;
     if (seq == 0)
         return false;
     sp_streams_unlock();
-    is_done = stream->driver->cuEventQuery(event->event) == SP_CU_SUCCESS;
+    is_done = says_done(stream->driver->cuEventQuery(event->event));
     sp_streams_lock();
     if (!is_done)
         return false;
@@ -108,40 +135,70 @@ static void poll_stream(struct sp_stream *stream, bool is_seen)
     sp_streams_unlock();
 }
 
-/* The stream of a slot, referenced, if the driver or nobody else carries it on. */
+/* With the lock: the stream of a slot if the driver or nobody else carries it on. */
+static struct sp_stream *find_pending(sp_slot slot)
+{
+    struct sp_stream *stream = sp_streams_at(slot);
+
+    return stream != NULL && (stream->driver != NULL || stream->is_retired) ? stream : NULL;
+}
+
 static struct sp_stream *get_pending(sp_slot slot)
 {
     struct sp_stream *stream;
 
     sp_streams_lock();
-    stream = sp_streams_at(slot);
-    if (stream != NULL && stream->driver == NULL && !stream->is_retired)
-        stream = NULL;
+    stream = find_pending(slot);
     if (stream != NULL)
         stream->n_references++;
     sp_streams_unlock();
     return stream;
 }
 
-static sp_slot n_slots(void)
+/* The first stream from a slot on that an answer of the driver could be news of, referenced. */
+static struct sp_stream *get_next_pending(sp_slot *slot)
 {
-    sp_slot n;
+    struct sp_stream *stream = NULL;
 
     sp_streams_lock();
-    n = sp_streams_order()->n_slots;
+    for (; *slot < sp_streams_order()->n_slots; ++*slot) {
+        stream = find_pending(*slot);
+        if (stream != NULL &&
+            (stream->is_retired || stream->events[0].seq != 0 || stream->events[1].seq != 0))
+            break;
+        stream = NULL;
+    }
+    if (stream != NULL)
+        stream->n_references++;
     sp_streams_unlock();
-    return n;
+    return stream;
+}
+
+/* What was freed in streams that are no more has executed, and nobody but the host, here, is
+ * left to see it. */
+static void see_the_gone(void)
+{
+    struct sp_order *order = sp_streams_order();
+
+    sp_streams_lock();
+    for (sp_slot slot = 0; slot < order->n_slots; slot++) {
+        struct sp_mark mark = {.at = {slot, order->streams[slot].done_seq}};
+
+        if (sp_streams_at(slot) != NULL || mark.at.seq <= order->streams[slot].seen_seq)
+            continue;
+        sp_order_see(order, &mark);
+        sp_trace_synchronize(sp_streams_number(mark.at), mark.at.seq);
+    }
+    sp_streams_unlock();
 }
 
 void sp_streams_poll(bool is_seen)
 {
-    sp_slot n = n_slots();
+    struct sp_stream *stream;
 
-    for (sp_slot slot = 0; slot < n; slot++) {
-        struct sp_stream *stream = get_pending(slot);
-
-        if (stream == NULL)
-            continue;
+    if (is_seen)
+        see_the_gone();
+    for (sp_slot slot = 0; (stream = get_next_pending(&slot)) != NULL; slot++) {
         poll_stream(stream, is_seen);
         sp_streams_put(stream);
     }
@@ -234,7 +291,7 @@ enum starpool_status sp_streams_execute(struct sp_stream *stream)
         sp_streams_lock();
     }
     if (status == STARPOOL_OK)
-        sp_order_see_stream(sp_streams_order(), stream->slot);
+        sp_streams_see(stream);
     sp_streams_unlock();
     return status;
 }
@@ -245,20 +302,48 @@ static enum starpool_status await_stream(struct sp_stream *stream, struct sp_str
     struct sp_context context;
     sp_cu_event event;
     enum starpool_status status;
+    bool is_done;
 
     if (other->driver == NULL)
         return sp_streams_execute(other);
     sp_streams_lock();
     event = event_for(other, seq);
+    is_done = sp_streams_order()->streams[other->slot].done_seq >= seq;
     sp_streams_unlock();
+    /* It has executed and its event has been taken back, or it is a number that was never a
+     * point. */
     if (event == NULL)
-        return STARPOOL_OK; /* It has executed: its event has been taken back. */
+        return is_done ? STARPOOL_OK : STARPOOL_EINVAL;
     status = sp_context_enter_as(stream->driver, stream->context, &context);
     if (status != STARPOOL_OK)
         return status;
     status = sp_driver_status(stream->driver->cuStreamWaitEvent(stream->handle, event, 0),
                               "cuStreamWaitEvent");
     sp_context_leave(&context);
+    return status;
+}
+
+enum starpool_status sp_streams_finish(struct sp_point point)
+{
+    struct sp_stream *other;
+    enum starpool_status status = STARPOOL_OK;
+
+    sp_streams_lock();
+    other = sp_streams_at(point.slot);
+    if (other != NULL)
+        other->n_references++;
+    sp_streams_unlock();
+    if (other == NULL)
+        return STARPOOL_OK;
+    if (other->driver == NULL) {
+        status = sp_streams_execute(other);
+    } else {
+        sp_streams_lock();
+        if (sp_streams_order()->streams[point.slot].done_seq < point.seq)
+            status = wait_for(other, point.seq);
+        sp_streams_unlock();
+    }
+    sp_streams_put(other);
     return status;
 }
 

@@ -12,6 +12,7 @@
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
 #include "src/pool/wrong.h"
+#include "src/trace/record.h"
 #include "src/util/meta.h"
 #include "src/util/options.h"
 #include "src/util/poison.h"
@@ -22,6 +23,8 @@ static struct {
     struct starpool_pool *pools; /* the latest first */
     uint32_t slots;              /* bit s: a pool has slot s */
     bool is_starpu_claimed;
+    bool is_traced;   /* pools that come are announced */
+    uint32_t last_id; /* of a pool */
 } registry = {
     .once = PTHREAD_ONCE_INIT,
     .lock = SP_LOCK_INITIALIZER(SP_RANK_REGISTRY),
@@ -97,8 +100,49 @@ static void in_child(void)
     }
     sp_populate_after_fork();
     sp_bias_setup();
+    registry.is_traced = false;
+    sp_fronts_shut(false);
     sp_alloc_setup();
     thaw();
+}
+
+/* ---- traces -------------------------------------------------------------------------- */
+
+/* The trace is told of the pools that there are, and from now on of those that come. */
+static void announce_pools(void)
+{
+    sp_lock_take(&registry.lock);
+    registry.is_traced = sp_trace_wants();
+    for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)
+        sp_trace_pool_create(pool->id, pool->location, pool->config.maximum, pool->name, true);
+    sp_lock_give(&registry.lock);
+}
+
+/* Caches are shut before the first event is recorded, and until after the last. */
+static void follow_trace(enum sp_trace_moment moment)
+{
+    struct starpool_pool *pool = NULL;
+
+    if (moment == SP_TRACE_HAS_BEGUN) {
+        announce_pools();
+        return;
+    }
+    sp_lock_take(&registry.lock);
+    registry.is_traced = false;
+    sp_lock_give(&registry.lock);
+    sp_fronts_shut(moment == SP_TRACE_BEGINS);
+    while ((pool = sp_registry_next(pool)) != NULL)
+        sp_pool_follow_trace(pool);
+}
+
+/* A trace that is on before there are pools needs no shut caches: no thread has any. */
+static void setup_trace(void)
+{
+    sp_trace_setup();
+    sp_trace_set_watch(follow_trace);
+    sp_lock_take(&registry.lock);
+    registry.is_traced = sp_trace_wants();
+    sp_lock_give(&registry.lock);
 }
 
 static void setup(void)
@@ -106,6 +150,7 @@ static void setup(void)
     sp_bias_setup();
     sp_poison_setup();
     sp_wrong_setup();
+    setup_trace();
     sp_alloc_setup();
     pthread_atfork(before_fork, thaw, in_child);
 }
@@ -131,6 +176,9 @@ static unsigned take_slot(const struct starpool_pool *pool)
 void sp_registry_add(struct starpool_pool *pool)
 {
     sp_lock_take(&registry.lock);
+    pool->id = ++registry.last_id;
+    if (registry.is_traced)
+        sp_trace_pool_create(pool->id, pool->location, pool->config.maximum, pool->name, false);
     pool->slot = pool->store.slot = take_slot(pool);
     atomic_store(&pool->n_references, 1);
     pool->prev = NULL;

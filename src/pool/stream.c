@@ -13,6 +13,7 @@
 #include "src/pool/ordered.h"
 #include "src/pool/pool.h"
 #include "src/pool/streams.h"
+#include "src/trace/record.h"
 
 /* ---- executing --------------------------------------------------------------------------- */
 
@@ -40,8 +41,10 @@ static enum starpool_status ask_driver(struct sp_stream *stream, bool waits)
         sp_context_leave(&context);
     }
     sp_streams_lock();
-    if (status == STARPOOL_OK)
+    if (status == STARPOOL_OK) {
         sp_order_see(sp_streams_order(), &mark);
+        sp_trace_synchronize(stream->number, mark.at.seq);
+    }
     sp_mark_fini(&mark);
     sp_streams_unlock();
     return status;
@@ -78,12 +81,15 @@ enum starpool_status starpool_stream_query(starpool_stream handle)
         if (numbers->last_seq > sp_max(numbers->done_seq, numbers->first_seq))
             status = STARPOOL_ENOTREADY;
         else
-            sp_order_see_stream(sp_streams_order(), stream->slot);
+            sp_streams_see(stream);
         sp_streams_unlock();
     }
     sp_streams_put(stream);
     return status;
 }
+
+/* Marks that a stream of the driver keeps. */
+#define MAX_MARKS 1024
 
 /* ---- points ------------------------------------------------------------------------------ */
 
@@ -94,14 +100,19 @@ static bool knows_the_same(const struct sp_clock *a, const struct sp_clock *b)
             memcmp(a->points, b->points, a->n_points * sizeof(*a->points)) == 0);
 }
 
-/* With the lock: forget marks that no wait can need: of a point that the host has seen, with
- * all before it, nothing is news. The last of them stands for those up to the next. */
-static void forget_seen(struct sp_stream *stream)
+/* With the lock: forget marks that no wait can need: of a point that has executed, with all
+ * before it, nothing need be waited for. The last of them stands for those up to the next. A
+ * stream of the driver that nobody asks about keeps the latest: what its older points knew
+ * still comes before them, only no edge is made of it. */
+static void forget_marks(struct sp_stream *stream)
 {
-    uint64_t seen = sp_streams_order()->streams[stream->slot].seen_seq;
-    uint32_t n = 0;
+    uint64_t done = sp_streams_order()->streams[stream->slot].done_seq;
+    bool is_full = stream->driver != NULL && stream->n_marks >= MAX_MARKS;
+    uint32_t n = is_full ? MAX_MARKS / 2 : 0;
 
-    while (n + 1 < stream->n_marks && stream->marks[n + 1].at.seq <= seen)
+    for (uint32_t i = 0; i < n; i++)
+        sp_mark_fini(&stream->marks[i]);
+    while (n + 1 < stream->n_marks && stream->marks[n + 1].at.seq <= done)
         sp_mark_fini(&stream->marks[n++]);
     if (n == 0)
         return;
@@ -123,7 +134,7 @@ static enum starpool_status keep_mark(struct sp_stream *stream)
         sp_mark_fini(&mark);
         return STARPOOL_OK;
     }
-    forget_seen(stream);
+    forget_marks(stream);
     if (stream->n_marks == stream->room) {
         marks = realloc(stream->marks, room * sizeof(*marks));
         if (marks == NULL) {
@@ -152,6 +163,8 @@ enum starpool_status starpool_stream_record(starpool_stream handle, uint64_t *po
     if (status == STARPOOL_OK) {
         sp_streams_lock();
         status = keep_mark(stream);
+        if (status == STARPOOL_OK)
+            sp_trace_point(stream->number, point.seq);
         sp_streams_unlock();
     }
     sp_streams_put(stream);
@@ -194,6 +207,8 @@ static enum starpool_status wait_for_point(struct sp_stream *stream, struct sp_s
     sp_streams_lock();
     mark = mark_at(other, point);
     status = sp_order_wait(sp_streams_order(), stream->slot, &mark);
+    if (status == STARPOOL_OK)
+        sp_trace_wait(stream->number, other->number, point.seq);
     sp_streams_unlock();
     return status;
 }

@@ -10,6 +10,9 @@
 
 #include "src/heap/checker.h"
 #include "src/pool/context.h"
+#include "src/pool/ordered.h"
+#include "src/pool/pool.h"
+#include "src/trace/record.h"
 #include "src/util/lock.h"
 #include "src/util/options.h"
 #include "src/util/util.h"
@@ -63,6 +66,12 @@ bool sp_streams_owns(const struct sp_stream *stream, struct sp_point point)
 {
     return point.slot == stream->slot &&
            point.seq > streams.order.streams[stream->slot].first_seq;
+}
+
+uint64_t sp_streams_number(struct sp_point point)
+{
+    return point.slot == SP_SLOT_HOST ? STARPOOL_TRACE_HOST
+                                      : streams.order.streams[point.slot].id;
 }
 
 /* ---- the table; all with the lock -------------------------------------------------------- */
@@ -154,6 +163,8 @@ static enum starpool_status add(struct sp_stream *stream)
     stream->n_references = 1;
     stream->next = *bucket;
     *bucket = stream;
+    stream->number = streams.order.streams[stream->slot].id;
+    sp_trace_stream_create(stream->number, stream->location);
     return STARPOOL_OK;
 }
 
@@ -180,7 +191,8 @@ static void free_stream(struct sp_stream *stream)
     for (uint32_t i = 0; i < stream->n_marks; i++)
         sp_mark_fini(&stream->marks[i]);
     free(stream->marks);
-    for (size_t i = 0; i < SP_ARRAY_SIZE(stream->events); i++) {
+    /* Events of a context that the program makes go with it: their handles may be others'. */
+    for (size_t i = 0; i < SP_ARRAY_SIZE(stream->events) && stream->is_context_kept; i++) {
         if (stream->events[i].event != NULL)
             (void)stream->driver->cuEventDestroy(stream->events[i].event);
     }
@@ -203,6 +215,8 @@ void sp_streams_put(struct sp_stream *stream)
     stream->n_references--;
     is_last = is_over(stream);
     if (is_last) {
+        /* Not before: how far it has come is told as long as anybody asks. */
+        sp_trace_stream_destroy(stream->number);
         if (streams.by_slot[stream->slot] == stream)
             streams.by_slot[stream->slot] = NULL;
         /* Behind allocations there is no event, and nothing can wait for them any more. */
@@ -257,6 +271,7 @@ enum starpool_status starpool_stream_create(struct starpool_location location,
 
     if (stream_out == NULL || !location_is_valid(location))
         return STARPOOL_EINVAL;
+    sp_pool_setup(); /* Of a stream that comes before all pools, a trace tells, too. */
     stream = calloc(1, sizeof(*stream));
     if (stream == NULL)
         return STARPOOL_ENOMEM;
@@ -290,8 +305,10 @@ void starpool_stream_destroy(starpool_stream handle)
         stream->n_references++;
     }
     sp_streams_unlock();
-    if (stream != NULL)
-        sp_streams_put(stream);
+    if (stream == NULL)
+        return;
+    sp_streams_put(stream);
+    sp_ordered_settle_all();
 }
 
 /* ---- streams of the driver --------------------------------------------------------------- */
@@ -307,7 +324,7 @@ static enum starpool_status make_events(struct sp_stream *stream)
         status = sp_context_enter_as(driver, stream->context, &context);
     if (status != STARPOOL_OK)
         return status;
-    status = sp_context_keep(driver);
+    status = sp_context_keep(driver, stream->context, &stream->is_context_kept);
     for (size_t i = 0; i < SP_ARRAY_SIZE(stream->events) && status == STARPOOL_OK; i++)
         status = sp_driver_status(
             driver->cuEventCreate(&stream->events[i].event, SP_CU_EVENT_DISABLE_TIMING),
@@ -346,6 +363,8 @@ static enum starpool_status adopt(const struct sp_driver *driver, starpool_strea
     stream->driver = driver;
     stream->id = id;
     status = make_events(stream);
+    if (status == STARPOOL_OK && sp_trace_wants())
+        status = sp_streams_location(stream, &stream->location);
     if (status == STARPOOL_OK) {
         sp_streams_lock();
         first = find_adopted(id);

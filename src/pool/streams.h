@@ -17,9 +17,11 @@ struct sp_stream {
     starpool_stream handle;
     sp_slot slot;
     const struct sp_driver *driver;    /* NULL: one of our own */
-    struct starpool_location location; /* of our own ones */
+    struct starpool_location location; /* of our own ones; of others for traces only */
     uint64_t id;                       /* the driver's; 0: one of our own */
+    uint64_t number;                   /* the order's, and in traces */
     sp_cu_context context;             /* of a driver's stream: what its events belong to */
+    bool is_context_kept;              /* it stays, and so do the events' handles */
     struct sp_stream_event {
         sp_cu_event event;
         uint64_t seq; /* everything up to there comes before it; 0: not in use */
@@ -45,6 +47,12 @@ STARPOOL_CHECK enum starpool_status sp_streams_get(starpool_stream handle,
                                                    struct sp_stream **stream_out);
 void sp_streams_put(struct sp_stream *stream);
 
+/* With the lock: the host has waited for all of a stream. */
+void sp_streams_see(const struct sp_stream *stream);
+
+/* With the lock: the number of a point's stream; STARPOOL_TRACE_HOST for the host. */
+uint64_t sp_streams_number(struct sp_point point);
+
 /* With the lock: the stream in a slot; NULL if all of its operations have executed. */
 struct sp_stream *sp_streams_at(sp_slot slot);
 
@@ -56,6 +64,9 @@ STARPOOL_CHECK enum starpool_status sp_streams_submit(struct sp_stream *stream,
  * own that it waits for is executed. */
 STARPOOL_CHECK enum starpool_status sp_streams_await(struct sp_stream *stream,
                                                      struct sp_point point);
+
+/* The host waits for a point. */
+STARPOOL_CHECK enum starpool_status sp_streams_finish(struct sp_point point);
 
 /* The host waits for a stream of our own, and so for all that it waits for: it has executed,
  * and the host has seen it. */

@@ -29,6 +29,7 @@ struct block {
     uint64_t start, end;
     uint64_t size;
     uint32_t pool;
+    bool is_drivers; /* taken in a stream, and only the driver knows what comes before what */
 };
 
 struct pool {
@@ -114,8 +115,13 @@ static void add(struct state *state, const struct starpool_trace_record *record)
         state->is_short = true;
         return;
     }
-    *block =
-        (struct block){.start = record->address, .size = record->size, .pool = record->pool};
+    *block = (struct block){
+        .start = record->address,
+        .size = record->size,
+        .pool = record->pool,
+        .is_drivers =
+            record->edge == STARPOOL_TRACE_EDGE_NONE && record->stream != STARPOOL_TRACE_HOST,
+    };
     if (__builtin_add_overflow(record->address, sp_max(record->size, 1), &block->end))
         block->end = UINT64_MAX;
     if (tsearch(block, &state->tree, compare) == NULL) {
@@ -373,7 +379,9 @@ static void check_free(struct state *state, const struct starpool_trace_record *
                 record->address, record->size, block->pool, block->size);
     if (block == NULL || block->start != record->address)
         return;
-    if (record->stream == STARPOOL_TRACE_HOST || stream != NULL)
+    if (block->is_drivers)
+        sp_checker_forget(state->checker, block->start, block->size);
+    else if (record->stream == STARPOOL_TRACE_HOST || stream != NULL)
         judge(state, record,
               sp_checker_free(state->checker, record->address,
                               stream == NULL ? HOST_SLOT : stream->slot,

@@ -141,12 +141,14 @@ bool sp_trace_hold(struct starpool_trace *reader)
 {
     struct sp_trace_cursor *latest = reader->latest;
     const struct sp_trace_cursor *next;
+    uint64_t ticks;
 
     if (latest == NULL || reader->heap_size == 0)
         return false;
     next = &reader->cursors[reader->heap[0]];
-    if (next->entries[next->at].ticks - latest->entries[latest->at - 1].ticks >
-        reader->skew_ticks)
+    ticks = next->entries[next->at].ticks - latest->entries[latest->at - 1].ticks;
+    /* Two of one time must not wait for each other. */
+    if (ticks > reader->skew_ticks || (ticks == 0 && latest > next))
         return false;
     latest->at--;
     reader->held = latest;

@@ -19,13 +19,19 @@
 extern _Atomic bool sp_trace_is_on;
 
 /* Begin the trace that the option TRACE wants; once a process, before pools look whether a
- * trace is on. */
+ * trace is on and before they see to forks: in a child traces must be off first. */
 void sp_trace_setup(void);
 
-/* Call a function whenever a trace has begun (true) or ended (false). At the beginning it makes
- * all further operations come here, and announces the pools that there are; it may run in any
- * thread, with no lock held. */
-void sp_trace_set_watch(void (*watch)(bool is_on));
+/* When pools are told of a trace. */
+enum sp_trace_moment {
+    SP_TRACE_BEGINS,    /* nothing is recorded yet: make all further operations come here */
+    SP_TRACE_HAS_BEGUN, /* announce the pools that there are */
+    SP_TRACE_HAS_ENDED,
+};
+
+/* Call a function at these moments, in any thread, with no lock held. Between the first and the
+ * last of them no other trace begins or ends. */
+void sp_trace_set_watch(void (*watch)(enum sp_trace_moment moment));
 
 /* Append an event to the calling thread's ring. `about` is from sp_trace_who(), without a
  * thread; the time is filled in. */
@@ -130,6 +136,7 @@ static inline void sp_trace_stream_create(uint64_t stream, struct starpool_locat
                      sp_trace_location(location), 0, stream, 0);
 }
 
+/* Nothing of a stream is under way any more. */
 static inline void sp_trace_stream_destroy(uint64_t stream)
 {
     if (sp_trace_wants())

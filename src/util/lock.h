@@ -8,7 +8,14 @@
 #include <stdbool.h>
 
 /* A thread takes locks in rising rank. */
-enum sp_rank { SP_RANK_REGISTRY = 1, SP_RANK_GROWTH, SP_RANK_POOL, SP_RANK_ORDER, SP_RANK_MODEL, SP_RANK_META };
+enum sp_rank {
+    SP_RANK_REGISTRY = 1,
+    SP_RANK_GROWTH,
+    SP_RANK_POOL,
+    SP_RANK_ORDER,
+    SP_RANK_MODEL,
+    SP_RANK_META
+};
 
 struct sp_lock {
     pthread_mutex_t mutex;
