@@ -101,8 +101,7 @@ verdict()
         echo "$test still passes"
     elif [ -n "$case_name" ] && grep -q "^ok [0-9]* - $case_name\$" "$copy/tap"; then
         echo "$test fails, but its case $case_name still passes"
-    elif [ -n "$case_name" ] && ! grep -qE "^(not )?ok [0-9]+ - $case_name\$" "$copy/tap" &&
-        ! grep -q "$case_name" "$source/$test"*; then
+    elif [ -n "$case_name" ] && ! grep -q "$case_name" "$source/$test"* "$source"/tests/*.c; then
         echo "$test has no case $case_name"
     fi
 }

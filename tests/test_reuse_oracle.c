@@ -172,7 +172,7 @@ static void heap_agrees_with_the_oracle_for_ten_thousand_operations(void **state
 static void heap_agrees_with_the_oracle_from_any_seed(void **state)
 {
     (void)state;
-    run(sp_test_seed(), sp_test_scaled(60000));
+    run(sp_test_seed(), sp_test_scaled(100000));
 }
 
 int main(void)

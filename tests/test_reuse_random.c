@@ -218,7 +218,7 @@ static void take_any_waiting(void)
 
 static void give_any(void)
 {
-    struct sp_point at = HOST;
+    struct sp_point at;
     struct sp_reuse_block block;
     size_t i;
     sp_slot slot;

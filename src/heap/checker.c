@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "src/heap/checker_map.h"
+#include "src/util/util.h"
 
 /* Also in place of a stream whose every operation the host has seen. */
 #define HOST SP_CHECKER_HOST
@@ -125,6 +126,7 @@ static bool keep_clock(struct sp_checker *checker, struct stream *stream)
     size_t bytes = checker->room * sizeof(*stream->clock);
     struct snapshot *past = stream->past;
 
+    SP_ASSERT(bytes > 0); /* The stream has a slot. */
     if (stream->n_past == 0 || past[stream->n_past - 1].seq != stream->last) {
         if (stream->n_past == stream->past_room) {
             size_t room = stream->past_room + stream->past_room / 2 + FIRST_ROOM;

@@ -158,7 +158,7 @@ void sp_reuse_make_stream(struct sp_reuse *reuse, sp_slot slot)
     struct sp_reuse_stream **streams;
     uint32_t ref;
 
-    grow_table(reuse, &reuse->streams, slot + 1, MIN_STREAMS, sizeof(*streams));
+    grow_table(reuse, &reuse->streams, slot + 1, MIN_STREAMS, sizeof(struct sp_reuse_stream *));
     streams = reuse->streams.items;
     ref = new_lines(reuse, lines_of(sizeof(**streams)));
     /* Lines follow one another in memory within a piece, whatever their blocks. */
@@ -201,10 +201,11 @@ void sp_reuse_list_chunk(struct sp_reuse *reuse, struct sp_chunk *chunk)
     struct sp_chunk **chunks;
     uint32_t i;
 
-    grow_table(reuse, &reuse->chunks, reuse->chunks.n + 1, MIN_CHUNKS, sizeof(*chunks));
+    grow_table(reuse, &reuse->chunks, reuse->chunks.n + 1, MIN_CHUNKS,
+               sizeof(struct sp_chunk *));
     chunks = reuse->chunks.items;
     i = n_chunks_up_to(reuse, chunk->base);
-    memmove(&chunks[i + 1], &chunks[i], (reuse->chunks.n - i) * sizeof(*chunks));
+    memmove(&chunks[i + 1], &chunks[i], (reuse->chunks.n - i) * sizeof(struct sp_chunk *));
     chunks[i] = chunk;
     reuse->chunks.n++;
     chunk->prev = NULL;
@@ -220,7 +221,8 @@ void sp_reuse_unlist_chunk(struct sp_reuse *reuse, struct sp_chunk *chunk)
     uint32_t i = n_chunks_up_to(reuse, chunk->base);
 
     reuse->chunks.n--;
-    memmove(&chunks[i - 1], &chunks[i], (reuse->chunks.n - (i - 1)) * sizeof(*chunks));
+    memmove(&chunks[i - 1], &chunks[i],
+            (reuse->chunks.n - (i - 1)) * sizeof(struct sp_chunk *));
     if (chunk->prev != NULL)
         chunk->prev->next = chunk->next;
     else
@@ -323,8 +325,9 @@ void sp_reuse_feed(struct sp_reuse *reuse, void *memory, size_t size)
     reuse->stats.metadata_bytes += size;
     recycle(reuse, reuse->rest, reuse->rest_end - reuse->rest);
     if (room != reuse->blocks.room) {
-        move_table(reuse, &reuse->blocks, room, first + used, sizeof(*blocks), lines + used);
-        used += lines_of(room * sizeof(*blocks));
+        move_table(reuse, &reuse->blocks, room, first + used, sizeof(struct sp_reuse_range *),
+                   lines + used);
+        used += lines_of(room * sizeof(struct sp_reuse_range *));
     }
     blocks = reuse->blocks.items;
     for (uint32_t i = 0; i < n_blocks; i++)

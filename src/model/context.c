@@ -165,7 +165,8 @@ static sp_cu_result push(struct sp_model_context *context)
         return SP_CU_OUT_OF_MEMORY;
     if (thread->n_stack == thread->room) {
         unsigned room = thread->room == 0 ? 4 : 2 * thread->room;
-        struct sp_model_context **stack = realloc(thread->stack, room * sizeof(*stack));
+        struct sp_model_context **stack =
+            realloc(thread->stack, room * sizeof(struct sp_model_context *));
 
         if (stack == NULL)
             return SP_CU_OUT_OF_MEMORY;

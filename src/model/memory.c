@@ -98,7 +98,8 @@ bool sp_model_memory_add(struct sp_model_memory *added)
 
     if (memory.n == memory.room) {
         size_t room = memory.room == 0 ? 64 : 2 * memory.room;
-        struct sp_model_memory **all = realloc(memory.all, room * sizeof(*all));
+        struct sp_model_memory **all =
+            realloc(memory.all, room * sizeof(struct sp_model_memory *));
 
         if (all == NULL)
             return false;
@@ -106,7 +107,7 @@ bool sp_model_memory_add(struct sp_model_memory *added)
         memory.room = room;
     }
     memmove(memory.all + above + 1, memory.all + above,
-            (memory.n - above) * sizeof(memory.all[0]));
+            (memory.n - above) * sizeof(struct sp_model_memory *));
     memory.all[above] = added;
     memory.n++;
     added->id = ++memory.last_id;
@@ -119,7 +120,8 @@ void sp_model_memory_remove(struct sp_model_memory *removed)
 
     SP_ASSERT(memory.all[at] == removed);
     memory.n--;
-    memmove(memory.all + at, memory.all + at + 1, (memory.n - at) * sizeof(memory.all[0]));
+    memmove(memory.all + at, memory.all + at + 1,
+            (memory.n - at) * sizeof(struct sp_model_memory *));
 }
 
 /* ---- addresses of devices ------------------------------------------------------------ */

@@ -19,6 +19,7 @@
 #include "src/util/diag.h"
 #include "src/util/json.h"
 #include "src/util/options.h"
+#include "src/util/outfile.h"
 #include "src/util/util.h"
 
 /* The counters of a node that are not by door. */
@@ -146,7 +147,7 @@ static void write_json(FILE *out)
     sp_json_string(&json, "starpool", PACKAGE_VERSION);
     sp_json_string(&json, "starpu", version_text(version, sizeof(version)));
     sp_json_number(&json, "pid", (uint64_t)getpid());
-    sp_json_number(&json, "rank", sp_report_rank());
+    sp_json_number(&json, "rank", sp_outfile_rank());
     json_mechanism(&json);
     sp_json_array_begin(&json, "nodes");
     for (node = 0; node < SP_MAX_STARPU_NODES; node++)
@@ -205,7 +206,7 @@ static void write_text(FILE *out)
     int id;
 
     fprintf(out, "starpool %s, process %ld, rank %u, StarPU %s\n", PACKAGE_VERSION,
-            (long)getpid(), sp_report_rank(), version_text(version, sizeof(version)));
+            (long)getpid(), sp_outfile_rank(), version_text(version, sizeof(version)));
     fprintf(out, "  mechanism: interposer %s, hooks %s%s%s%s\n",
             sp_plugin_mechanism_name(sp_plugin.mechanism),
             sp_doors_has_app_hooks() ? "of the program" : "installed",

@@ -5,9 +5,6 @@
 
 #include <stdio.h>
 
-/* The process's MPI rank as its launcher tells it, or 0. */
-unsigned sp_report_rank(void);
-
 /* A stream to stderr that may be closed, or NULL. */
 FILE *sp_report_open_stderr(void);
 
@@ -15,11 +12,7 @@ FILE *sp_report_open_stderr(void);
  * Threads: one. */
 void sp_report_keep_folder(void);
 
-/*
- * The file that a pattern names: %p is the process number, %r the rank, %% a percent sign. It
- * is a new or an old regular file of the user's, not a link and without a second name, and has
- * mode 0600. NULL, and a line says why, if that is not to be had.
- */
+/* The file that a pattern names, as sp_outfile_open() says; NULL if that is not to be had. */
 FILE *sp_report_open_file(const char *pattern);
 
 #endif /* SP_REPORT_FILE_H */

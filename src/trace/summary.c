@@ -27,7 +27,7 @@ static struct sp_summary_pool *pool_of(struct sp_summary *summary, uint32_t pool
 
     if (index != NULL)
         return &pools[*index];
-    if (summary->n_pools == summary->room) {
+    if (pools == NULL || summary->n_pools == summary->room) {
         size_t room = 2 * summary->room + 4;
 
         pools = reallocarray(pools, room, sizeof(*pools));

@@ -6,14 +6,12 @@
 #include "src/trace/writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +19,7 @@
 
 #include "src/trace/clock.h"
 #include "src/trace/ring.h"
+#include "src/util/outfile.h"
 #include "src/util/util.h"
 
 /* [ns] Between two looks: at full speed a thread fills a ring in no less. */
@@ -45,64 +44,6 @@ static struct {
 } writer = {.fd = -1};
 
 /* ---- the file --------------------------------------------------------------------------- */
-
-/* The name that a pattern stands for; false if it gets too long. */
-static bool expand(const char *pattern, char *name, size_t name_size)
-{
-    size_t length = 0;
-
-    for (; *pattern != '\0'; pattern++) {
-        bool is_process = pattern[0] == '%' && pattern[1] == 'p';
-        int n = is_process ? snprintf(name + length, name_size - length, "%ld", (long)getpid())
-                           : snprintf(name + length, name_size - length, "%c", *pattern);
-
-        if (n < 0 || (size_t)n >= name_size - length)
-            return false;
-        length += (size_t)n;
-        if (is_process || (pattern[0] == '%' && pattern[1] == '%'))
-            pattern++;
-    }
-    name[length] = '\0';
-    return length > 0;
-}
-
-/* Empty the file that is open. What is wrong with it, or NULL. */
-static const char *claim(int fd)
-{
-    struct stat status;
-
-    if (fstat(fd, &status) != 0)
-        return strerror(errno);
-    if (!S_ISREG(status.st_mode))
-        return "it is not a regular file";
-    if (status.st_nlink != 1)
-        return "the file has a second name";
-    if (status.st_uid != geteuid())
-        return "the file belongs to somebody else";
-    if (fchmod(fd, S_IRUSR | S_IWUSR) != 0 || ftruncate(fd, 0) != 0)
-        return strerror(errno);
-    return NULL;
-}
-
-/* The name may stand in the environment of a program with more rights than whoever planted a
- * link there, so links are not followed; nor must a pipe that nobody reads hold the program. */
-static int open_file(const char *name)
-{
-    const char *problem;
-    int fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-                  S_IRUSR | S_IWUSR);
-
-    if (fd < 0)
-        problem = errno == ELOOP ? "it is a symbolic link" : strerror(errno);
-    else
-        problem = claim(fd);
-    if (problem == NULL)
-        return fd;
-    sp_log(SP_LOG_ERROR, "no trace: %s: %s", name, problem);
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
 
 /* After an error nothing is written any more, so that the file has no holes. */
 static void write_at(const void *data, size_t size, uint64_t offset)
@@ -289,11 +230,9 @@ static void skip_old(void)
 
 enum starpool_status sp_trace_writer_begin(const char *pattern)
 {
-    char name[PATH_MAX];
-
-    if (!expand(pattern, name, sizeof(name)))
+    if (*pattern == '\0' || strlen(pattern) >= PATH_MAX)
         return STARPOOL_EINVAL;
-    writer.fd = open_file(name);
+    writer.fd = sp_outfile_open(pattern, "", "trace");
     if (writer.fd < 0)
         return STARPOOL_EIO;
     writer.error = 0;
