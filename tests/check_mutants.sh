@@ -50,9 +50,10 @@ trap 'rm -rf "$copy"' EXIT
 printf 'check_mutants: building the copy\n'
 (
     cd "$copy/build"
-    # The options of the build at hand, which config.status quotes for the shell.
+    # The options of the build at hand, which config.status quotes for the shell; and the run-time
+    # checks, which some tests are about.
     eval "set -- $("$build/config.status" --config)"
-    "$copy/source/configure" -q "$@"
+    "$copy/source/configure" -q "$@" --enable-checks
     "$make" -s -j"$jobs" all
 ) >"$copy/log" 2>&1 || {
     tail -n 30 "$copy/log" >&2
