@@ -7,6 +7,7 @@ unit_tests = \
 	%D%/test_checker \
 	%D%/test_diag \
 	%D%/test_driver \
+	%D%/test_driver_faults \
 	%D%/test_driver_pool \
 	%D%/test_front \
 	%D%/test_heap \

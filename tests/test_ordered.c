@@ -5,6 +5,8 @@
 
 #include "tests/support.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -272,6 +274,49 @@ static void used_ready_and_pending_are_exact(void **state)
     sp_fixture_give(b);
 }
 
+/* In blocks, in caches, ready and pending for streams, or free in the store. */
+static void assert_all_is_counted_once(void)
+{
+    struct starpool_stats now = stats();
+    const struct sp_store *store = &fixture.pool->store;
+
+    assert_int_equal(now.used_bytes + now.cached_bytes + now.ordered_ready_bytes +
+                         now.ordered_pending_bytes + store->large.free_bytes +
+                         store->small.free_bytes,
+                     now.reserved_bytes);
+}
+
+static void everything_reserved_is_counted_once_after_each_step(void **state)
+{
+    starpool_stream by[] = {streams.a, streams.b, STARPOOL_STREAM_HOST};
+    uint64_t random = sp_test_seed();
+    void *blocks[32] = {NULL};
+
+    (void)state;
+    for (size_t i = 0; i < sp_test_scaled(2000); i++) {
+        void **block = &blocks[sp_test_random_below(&random, SP_ARRAY_SIZE(blocks))];
+        starpool_stream stream = by[sp_test_random_below(&random, SP_ARRAY_SIZE(by))];
+        size_t size = 1 + (sp_test_random(&random) >> (42 + sp_test_random_below(&random, 14)));
+
+        if (sp_test_random_below(&random, 10) == 0) {
+            assert_ok(starpool_stream_synchronize(streams.a));
+        } else if (sp_test_random_below(&random, 10) == 0) {
+            assert_ok(starpool_pool_trim(fixture.pool, sp_test_random(&random) >> 40));
+        } else if (*block == NULL) {
+            *block = stream == STARPOOL_STREAM_HOST ? sp_fixture_alloc(size)
+                                                    : alloc_on(stream, size);
+        } else {
+            assert_ok(starpool_free(*block, stream));
+            *block = NULL;
+        }
+        assert_all_is_counted_once();
+    }
+    for (size_t i = 0; i < SP_ARRAY_SIZE(blocks); i++) {
+        if (blocks[i] != NULL)
+            sp_fixture_give(blocks[i]);
+    }
+}
+
 static void threshold_is_kept_when_a_stream_has_been_waited_for(void **state)
 {
     void *a = alloc_on(streams.a, 4 * SP_MIB), *b = alloc_on(streams.a, 4 * SP_MIB);
@@ -447,6 +492,51 @@ static void child_goes_on_with_streams_and_their_blocks(void **state)
     assert_ok(starpool_free(block, streams.a));
 }
 
+/* ---- questions --------------------------------------------------------------------------- */
+
+static struct {
+    void *_Atomic ptr; /* NULL before the first block */
+    _Atomic bool is_over;
+} asked;
+
+static void *ask(void *arg)
+{
+    size_t *n_answers = arg;
+
+    while (!atomic_load(&asked.is_over)) {
+        struct starpool_block_info info = {.struct_size = sizeof(info)};
+        const void *ptr = atomic_load(&asked.ptr);
+
+        *n_answers += starpool_block_info(ptr, &info) == STARPOOL_OK;
+        *n_answers += starpool_is_ready(ptr);
+    }
+    return NULL;
+}
+
+/* The block, and the pool with it, may go while the question is asked. */
+static void question_comes_too_late_without_harm(void **state)
+{
+    struct starpool_pool_config config;
+    struct starpool_pool *pool;
+    size_t n_answers = 0;
+    pthread_t thread;
+    void *ptr = NULL;
+
+    (void)state;
+    starpool_pool_config_init(&config);
+    atomic_store(&asked.is_over, false);
+    assert_int_equal(pthread_create(&thread, NULL, ask, &n_answers), 0);
+    for (size_t i = 0; i < sp_test_scaled(100); i++) {
+        assert_ok(starpool_pool_create(&config, &pool));
+        assert_ok(starpool_alloc(pool, 1000, streams.a, &ptr));
+        atomic_store(&asked.ptr, ptr);
+        assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
+        starpool_pool_destroy(pool);
+    }
+    atomic_store(&asked.is_over, true);
+    pthread_join(thread, NULL);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -462,6 +552,7 @@ static const struct CMUnitTest tests[] = {
     CASE(wrong_free_changes_nothing_and_is_told),
     CASE(block_is_known_by_any_address_inside),
     CASE(used_ready_and_pending_are_exact),
+    CASE(everything_reserved_is_counted_once_after_each_step),
     CASE(threshold_is_kept_when_a_stream_has_been_waited_for),
     CASE(chunk_that_is_idle_serves_the_host_before_the_pool_grows),
     CASE(refused_request_leaves_no_trace),
@@ -472,6 +563,7 @@ static const struct CMUnitTest tests[] = {
     CASE(destroyed_pool_goes_when_its_last_free_has_executed),
     CASE(block_freed_in_a_stream_that_is_gone_goes_back),
     CASE(destroyed_pool_goes_with_the_stream_of_its_last_free),
+    CASE(question_comes_too_late_without_harm),
 };
 
 int main(void)

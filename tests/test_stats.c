@@ -4,6 +4,12 @@
 
 #include "tests/support.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include <starpool/block.h>
+#include <starpool/stream.h>
+
 #include "src/pool/pool.h"
 #include "tests/fixture.h"
 
@@ -129,6 +135,42 @@ static void attributes_that_are_facts_cannot_be_set(void **state)
     assert_int_equal(value, 7);
 }
 
+static void assert_report(enum starpool_report_format format, const char *wanted,
+                          const char *unwanted)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    assert_ok(starpool_report(out, format));
+    fclose(out);
+    assert_non_null(strstr(text, wanted));
+    if (unwanted != NULL)
+        assert_null(strstr(text, unwanted));
+    free(text);
+}
+
+static void report_has_what_streams_did_if_they_did_anything(void **state)
+{
+    static const struct starpool_location host = {STARPOOL_HOST, 0};
+    starpool_stream stream;
+    void *ptr = NULL;
+
+    (void)state;
+    assert_report(STARPOOL_REPORT_TEXT, "HOST pool (HOST, host, ", "served to a stream");
+    assert_report(STARPOOL_REPORT_JSON, "\"backend\": \"host\"", "n_takes_");
+    assert_ok(starpool_stream_create(host, &stream));
+    assert_ok(starpool_alloc(fixture.pool, 256, stream, &ptr));
+    assert_ok(starpool_free(ptr, stream));
+    assert_report(STARPOOL_REPORT_TEXT, "served to a stream: nothing had been there",
+                  "served to a stream: freed in the same stream");
+    assert_report(STARPOOL_REPORT_TEXT, "256 bytes    freed in a stream, not seen", NULL);
+    assert_report(STARPOOL_REPORT_JSON, "\"n_takes_fresh\": 1", "\"n_takes_stream\"");
+    assert_report(STARPOOL_REPORT_JSON, "\"ordered_pending_bytes\": 256", NULL);
+    starpool_stream_destroy(stream);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, sp_fixture_setup, sp_fixture_teardown)
 
 int main(void)
@@ -140,6 +182,7 @@ int main(void)
         CASE(high_water_mark_of_used_is_exact_on_demand),
         CASE(high_water_marks_start_again_from_now),
         CASE(attributes_that_are_facts_cannot_be_set),
+        CASE(report_has_what_streams_did_if_they_did_anything),
     };
 
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);

@@ -90,6 +90,15 @@ contains "it is told to be no trace" "$scratch/err" 'byte 0: it is no trace'
 check "nothing is shown of it" "$(cat "$scratch/out")"
 run 2 "report of no file is a failure" report "$scratch/missing"
 contains "the system's reason is told" "$scratch/err" 'No such file'
+for command in report replay verify; do
+    run 2 "$command of a folder is a failure" "$command" "$scratch"
+    contains "$command tells a folder from a file" "$scratch/err" 'it is no file, but a directory'
+done
+for command in report replay verify; do
+    run 2 "$command of another file is a failure with --json" "$command" --json "$0"
+    parses "$command's JSON parses where there is nothing to tell"
+    contains "it tells that the trace is not whole" "$scratch/out" '"is_whole": false'
+done
 
 # ---- verify, of a trace -----------------------------------------------------------------------
 run 0 "verify finds a sound trace sound" verify "$scratch/sound"
@@ -104,6 +113,8 @@ run 2 "verify of a trace that is cut is a failure" verify "$scratch/cut"
 
 # ---- verify, of a process ---------------------------------------------------------------------
 run 2 "a process that there is not is a failure" verify 4194999
+contains "how a file of that name is written is told" "$scratch/err" \
+    'there is no process 4194999; a file of that name is written ./4194999'
 mkfifo "$scratch/in" "$scratch/ready"
 "$sample" pages <"$scratch/in" >"$scratch/ready" &
 pid=$!
@@ -132,9 +143,15 @@ run 0 "replay writes JSON" replay --json "$scratch/sound"
 parses "replay's JSON parses"
 run 0 "replay runs on the model" replay --model "$scratch/sound"
 contains "the model serves all of it" "$scratch/out" 'requests  *129, 0 refused'
+fault=cuMemPoolCreate
+STARPOOL_MODEL_FAULTS=$fault@1=OUT_OF_MEMORY,$fault@2=OUT_OF_MEMORY
+export STARPOOL_MODEL_FAULTS
+run 1 "without a pool every request is refused" replay --model "$scratch/sound"
+contains "these refusals are counted" "$scratch/out" 'requests  *129, 129 refused'
+unset STARPOOL_MODEL_FAULTS
 run 2 "replay of a trace that is cut is a failure" replay "$scratch/cut"
 run 2 "replay of another file is a failure" replay "$0"
-for option in --limit=much --scale=0 --scale=x --policy=sometimes --reuse=all; do
+for option in --limit=much --scale=0 --scale=x --policy=sometimes --reuse=all --reuse= --reuse=,; do
     run 2 "$option is a mistake" replay "$option" "$scratch/sound"
 done
 

@@ -98,7 +98,8 @@ starpool_pool_export(struct starpool_pool *pool, enum starpool_handle_type type,
  * @param pool_out  written only on STARPOOL_OK
  *
  * @retval STARPOOL_OK       `*pool_out` is set
- * @retval STARPOOL_EINVAL   a pointer is NULL, no such place or type, or no such handle
+ * @retval STARPOOL_EINVAL   a pointer is NULL, no such kind or type, or no such handle
+ * @retval STARPOOL_EDEVICE  there is no such device or NUMA node
  * @retval STARPOOL_ENOTINIT there is no driver
  * @retval STARPOOL_ENOMEM   no memory for the pool's own data
  * @retval STARPOOL_EDRIVER  anything else; starpool_driver_error() has the CUresult

@@ -22,14 +22,15 @@ struct starpool_pool; /* opaque; made by starpool_pool_create(), see starpool/po
  * been touched already, on the pool's node. What the block contains is unspecified.
  *
  * A pool takes what was freed before it grows: see the flags of starpool_pool_config. It waits
- * for the driver only to make a stream wait (allows_internal_waits) and, with
- * STARPOOL_STREAM_HOST, in a pool of the driver.
+ * for the driver only with STARPOOL_STREAM_HOST in a pool of the driver, or where that refuses
+ * to make a stream wait (allows_internal_waits).
  *
  * @param pool     where the memory is wanted
  * @param size     [bytes] 1 up to the pool's limit; rounded up to 256 bytes, from 32 KiB on to
  *                 4 KiB; in a pool of the driver as that does
  * @param stream   from starpool_stream_create(), or a CUstream or cudaStream_t; NULL is the
- * legacy default stream, or the thread's own, see starpool/stream.h; or STARPOOL_STREAM_HOST
+ * legacy default stream, or the thread's own, see starpool/stream.h, which the driver has only
+ * with a current context; or STARPOOL_STREAM_HOST
  * @param ptr_out  [address] aligned to 256 bytes, with STARPOOL_STREAM_HOST to 4 KiB from 32
  * KiB on; written only on STARPOOL_OK
  *
@@ -54,7 +55,12 @@ starpool_alloc(struct starpool_pool *pool, size_t size, starpool_stream stream, 
  * Allocate from the current pool of the stream's place: the device of a stream of the driver,
  * the location that starpool_stream_create() was given, and HOST with STARPOOL_STREAM_HOST.
  *
- * Parameters, statuses and threads as starpool_alloc().
+ * Parameters, threads and the other statuses as starpool_alloc().
+ *
+ * @retval STARPOOL_EDEVICE  there is no such device or NUMA node
+ * @retval STARPOOL_ENOTINIT it needs a driver, and there is none
+ * @retval STARPOOL_ENOTSUP  the driver has no such pool
+ *
  * Source:  CUDA Driver API, cuMemAllocAsync.
  */
 STARPOOL_API STARPOOL_CHECK enum starpool_status
@@ -64,11 +70,12 @@ starpool_alloc_current(size_t size, starpool_stream stream, void **ptr_out);
  * Free memory in stream order.
  *
  * Work that `stream` was given before may still use the block, other work only if it is ordered
- * before. With STARPOOL_STREAM_HOST the caller vouches that nothing uses the block any more.
- * The stream need not be the one that the block was allocated on, nor one at all. The block
- * goes back to the pool it came from, also when another thread allocated it. A wrong address
- * (freed before, inside a block, not ours) changes nothing and is logged once with what is
- * known of it.
+ * before. With STARPOOL_STREAM_HOST the caller vouches that nothing uses the block any more. A
+ * block of the driver whose allocation has not executed is then freed in the stream of that, or
+ * if the stream is gone or another thread's own, the call waits for it. The stream need not
+ * be the one that the block was allocated on, nor one at all. The block goes back to the
+ * pool it came from, also when another thread allocated it. A wrong address (freed before,
+ * inside a block, not ours) changes nothing and is logged once with what is known of it.
  *
  * @param ptr     an address from starpool_alloc()
  * @param stream  as for starpool_alloc()
@@ -79,7 +86,8 @@ starpool_alloc_current(size_t size, starpool_stream stream, void **ptr_out);
  * @retval STARPOOL_EDRIVER the driver refuses; the block stays live
  *
  * Threads: any, at once; not twice for one block. Locks: none if the thread's cache takes it;
- * else POOL, for a stream ORDER, too. With STARPOOL_STREAM_HOST it makes no system call.
+ * else POOL, for a stream ORDER, too. With STARPOOL_STREAM_HOST it makes no system call, but in
+ * a pool of the driver.
  * Source:  CUDA Driver API, cuMemFreeAsync.
  */
 STARPOOL_API enum starpool_status starpool_free(void *ptr, starpool_stream stream);

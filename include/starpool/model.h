@@ -53,7 +53,7 @@ starpool_model_configure(const struct starpool_model_config *config);
 /**
  * Choose how the model behaves where the driver's documents leave it open.
  *
- * @param name   a switch; `starpool info` lists them with their values
+ * @param name   a switch; `STARPOOL_DRIVER=model starpool info` lists them with their values
  * @param value  one of its values
  *
  * @retval STARPOOL_OK      set; calls from now on obey it
@@ -82,7 +82,7 @@ starpool_model_get_switch(const char *name, const char **value_out);
  * Make the model fail, for tests.
  *
  * @param faults  one or several, separated by commas, as the option STARPOOL_MODEL_FAULTS takes
- *                them (see starpool(1)); NULL removes those that have not happened yet
+ *                them (see starpool-model(7)); NULL removes those that have not happened yet
  *
  * @retval STARPOOL_OK      they will happen
  * @retval STARPOOL_EINVAL  not understood; none of them was added

@@ -115,8 +115,7 @@ STARPOOL_API void starpool_pool_config_init(struct starpool_pool_config *config)
  *                           process
  * @retval STARPOOL_ENOTINIT it needs a driver, and there is none
  * @retval STARPOOL_ENOTSUP  the driver or this version has no such pool
- * @retval STARPOOL_EDRIVER  anything else of the driver; starpool_driver_error() has the
- * CUresult
+ * @retval STARPOOL_EDRIVER  anything else of the driver, as starpool_driver_error() has it
  * @retval STARPOOL_ENOMEM, STARPOOL_ENODE, STARPOOL_ECGROUP, STARPOOL_EMEMLOCK
  *                           `initial` bytes are not to be had
  *
@@ -132,9 +131,9 @@ starpool_pool_create(const struct starpool_pool_config *config,
  *
  * Returns at once. Blocks that are still live, or freed in a stream that has not come there,
  * keep their memory, and may be freed as before; the pool's memory is released when the last of
- * them is. Until then the pool serves no further
- * allocation. Destroying the current pool of a location makes the default one current again.
- * NULL and a default pool are left alone, the latter with a message.
+ * them is. Until then the pool serves no further allocation. Destroying the current pool of a
+ * location makes the default one current again. NULL and a default pool are left alone, the
+ * latter with a message.
  *
  * @param pool  the handle is invalid afterwards
  *
@@ -157,9 +156,9 @@ STARPOOL_API void starpool_pool_destroy(struct starpool_pool *pool);
  * @retval STARPOOL_ENOTINIT it needs a driver, and there is none
  * @retval STARPOOL_ENOTSUP  the driver has no such pool
  * @retval STARPOOL_ENOMEM   no memory for the pool's own data
+ * @retval STARPOOL_EDRIVER  anything else of the driver
  *
- * Threads: any, at once. Locks: REGISTRY.
- * Source:  CUDA Driver API, cuMemGetDefaultMemPool.
+ * Threads: any, at once. Locks: REGISTRY. Source: CUDA Driver API, cuMemGetDefaultMemPool.
  */
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_pool_default(struct starpool_location location, enum starpool_memory memory,
@@ -184,9 +183,9 @@ starpool_pool_current(struct starpool_location location, enum starpool_memory me
  *
  * @retval STARPOOL_OK      done
  * @retval STARPOOL_EINVAL  `pool` is NULL, or `location` or `memory` is not the pool's
+ * @retval STARPOOL_EDRIVER the driver refuses
  *
- * Threads: any, at once. Locks: REGISTRY.
- * Source:  CUDA Driver API, cuMemSetMemPool.
+ * Threads: any, at once. Locks: REGISTRY. Source: CUDA Driver API, cuMemSetMemPool.
  */
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_pool_set_current(struct starpool_location location, enum starpool_memory memory,
@@ -204,9 +203,9 @@ starpool_pool_set_current(struct starpool_location location, enum starpool_memor
  *
  * @retval STARPOOL_OK      done, also if nothing could be released
  * @retval STARPOOL_EINVAL  `pool` is NULL
+ * @retval STARPOOL_EDRIVER the driver refuses to trim its pool
  *
- * Threads: any, at once. Locks: GROWTH, POOL.
- * Source:  CUDA Driver API, cuMemPoolTrimTo.
+ * Threads: any, at once. Locks: GROWTH, POOL. Source: CUDA Driver API, cuMemPoolTrimTo.
  */
 STARPOOL_API enum starpool_status starpool_pool_trim(struct starpool_pool *pool, uint64_t keep);
 
@@ -251,6 +250,7 @@ enum starpool_pool_attribute {
  *
  * @retval STARPOOL_OK      `*value_out` is set
  * @retval STARPOOL_EINVAL  a pointer is NULL, or no such attribute
+ * @retval STARPOOL_EDRIVER the driver refuses
  *
  * Threads: any, at once; used bytes are exact while no thread allocates or frees. Locks: POOL.
  * Source:  CUDA Driver API, cuMemPoolGetAttribute.
@@ -270,9 +270,9 @@ starpool_pool_get_attribute(struct starpool_pool *pool, enum starpool_pool_attri
  * @retval STARPOOL_EINVAL  `pool` is NULL, no such attribute, it is read-only (as the maximum
  * of a pool of the driver is), a high-water mark is set to another value than 0, or a flag to
  * another than 0 and 1
+ * @retval STARPOOL_EDRIVER the driver refuses
  *
- * Threads: any, at once. Locks: POOL.
- * Source:  CUDA Driver API, cuMemPoolSetAttribute.
+ * Threads: any, at once. Locks: POOL. Source: CUDA Driver API, cuMemPoolSetAttribute.
  */
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_pool_set_attribute(struct starpool_pool *pool, enum starpool_pool_attribute attribute,

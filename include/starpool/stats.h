@@ -69,6 +69,7 @@ struct starpool_stats {
  *
  * @retval STARPOOL_OK      `*stats_out` is set
  * @retval STARPOOL_EINVAL  a pointer is NULL, or `struct_size` is too small
+ * @retval STARPOOL_EDRIVER the driver does not say what its pool holds
  *
  * Threads: any, at once. Locks: POOL.
  */
@@ -76,12 +77,14 @@ STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_pool_stats(struct starpool_pool *pool, struct starpool_stats *stats_out);
 
 /**
- * Start the high-water marks of a pool again from the current values.
+ * Start the high-water marks of a pool again from the current values, all together. Those of a
+ * pool of the driver are the driver's: if it refuses the second of them, the first is done.
  *
  * @param pool  the pool
  *
  * @retval STARPOOL_OK      done
  * @retval STARPOOL_EINVAL  `pool` is NULL
+ * @retval STARPOOL_EDRIVER the driver refuses
  *
  * Threads: any, at once. Locks: POOL.
  */
@@ -94,7 +97,9 @@ enum starpool_report_format {
 };
 
 /**
- * Write what every pool holds and has done, and on which nodes its pages are.
+ * Write of every pool who serves it (the host, a CPU-only device, the driver), what it holds
+ * and has done, and on which nodes its pages are. What is counted for streams is left out where
+ * it is 0.
  *
  * @param out     an open stream; not closed
  * @param format  text or JSON

@@ -57,6 +57,7 @@ STARPOOL_API void starpool_stream_destroy(starpool_stream stream);
  *
  * @retval STARPOOL_OK      done
  * @retval STARPOOL_EINVAL  no such stream
+ * @retval STARPOOL_ENOMEM  no memory to keep what has been waited for
  * @retval STARPOOL_EDRIVER the driver's stream reports an error; see starpool_driver_error()
  *
  * Threads: any, at once. Locks: ORDER; POOL of pools with frees in the stream.
@@ -73,6 +74,7 @@ starpool_stream_synchronize(starpool_stream stream);
  * @retval STARPOOL_OK        it has
  * @retval STARPOOL_ENOTREADY it has not
  * @retval STARPOOL_EINVAL    no such stream
+ * @retval STARPOOL_ENOMEM    no memory to keep what has executed
  * @retval STARPOOL_EDRIVER   the driver's stream reports an error
  *
  * Threads: any, at once. Locks: ORDER.
@@ -89,6 +91,7 @@ STARPOOL_API STARPOOL_CHECK enum starpool_status starpool_stream_query(starpool_
  * @retval STARPOOL_OK      `*point_out` is set
  * @retval STARPOOL_EINVAL  no such stream, or `point_out` is NULL
  * @retval STARPOOL_ENOMEM  no memory to keep it
+ * @retval STARPOOL_EDRIVER the driver refuses
  *
  * Threads: any, at once. Locks: ORDER.
  */

@@ -51,6 +51,7 @@ struct sp_checker {
     struct sp_checker_map map;
     size_t sweep_at; /* how many freed pieces there may be before they are looked through */
     bool is_out_of_memory;
+    bool is_told; /* of the first violation */
     struct sp_checker_report report;
 };
 
@@ -569,4 +570,12 @@ void sp_checker_destroy(struct sp_checker *checker)
 void sp_checker_report(const struct sp_checker *checker, struct sp_checker_report *report_out)
 {
     *report_out = checker->report;
+}
+
+const char *sp_checker_news(struct sp_checker *checker)
+{
+    if (checker->report.n_violations == 0 || checker->is_told)
+        return NULL;
+    checker->is_told = true;
+    return checker->report.first;
 }

@@ -46,4 +46,8 @@ void sp_checker_forget(struct sp_checker *checker, uintptr_t start, size_t size)
 
 void sp_checker_report(const struct sp_checker *checker, struct sp_checker_report *report_out);
 
+/* What was the first violation, in words, if there was one and this has not been asked before;
+ * else NULL. */
+const char *sp_checker_news(struct sp_checker *checker);
+
 #endif /* SP_CHECKER_H */

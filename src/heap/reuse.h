@@ -115,6 +115,11 @@ bool sp_reuse_take_waiting(struct sp_reuse *reuse, size_t size, struct sp_point 
                            struct sp_reuse_block *block_out, struct sp_edge *edge_out,
                            struct sp_point *waits_out, size_t room, size_t *n_waits_out);
 
+/* What that would have to wait for, looked up only: nothing is taken, and nobody told. For who
+ * makes a stream wait before the order is told. */
+bool sp_reuse_plan_waiting(struct sp_reuse *reuse, size_t size, sp_slot slot,
+                           struct sp_point *waits_out, size_t room, size_t *n_waits_out);
+
 /*
  * Free the block that begins at `start`, at operation `at` of a stream ({SP_SLOT_HOST, 0}: the
  * caller vouches that every use is over, and the block is ready at once). EINVAL, and nothing

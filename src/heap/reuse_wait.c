@@ -111,25 +111,49 @@ static uint32_t put_together(struct sp_reuse *reuse, uint32_t ref, size_t size)
     return whole;
 }
 
-bool sp_reuse_take_waiting(struct sp_reuse *reuse, size_t size, struct sp_point at,
-                           struct sp_reuse_block *block_out, struct sp_edge *edge_out,
-                           struct sp_point *waits_out, size_t room, size_t *n_waits_out)
+/* Where the first range of the best window is, of a rounded size; 0: none. */
+static uint32_t plan(struct sp_reuse *reuse, size_t size, sp_slot slot,
+                     struct sp_point *waits_out, size_t room, size_t *n_waits_out)
 {
     struct window best = {0, 0, 0};
-    size_t n_waits;
 
-    size = sp_round_up(size, reuse->unit);
-    if (size == 0 || at.slot == SP_SLOT_HOST || !reuse->policy.allows_internal_wait)
-        return false;
+    if (size == 0 || slot == SP_SLOT_HOST || !reuse->policy.allows_internal_wait)
+        return 0;
     sp_reuse_notice(reuse);
     sp_reuse_merge(reuse);
     for (const struct sp_chunk *chunk = reuse->first_chunk; chunk != NULL;
          chunk = chunk->next) {
         if (chunk->size >= size)
-            search_chunk(reuse, chunk, size, at.slot, &best);
+            search_chunk(reuse, chunk, size, slot, &best);
     }
     if (best.first == 0 ||
-        !collect_waits(reuse, best.first, size, at.slot, waits_out, room, &n_waits))
+        !collect_waits(reuse, best.first, size, slot, waits_out, room, n_waits_out))
+        return 0;
+    return best.first;
+}
+
+bool sp_reuse_plan_waiting(struct sp_reuse *reuse, size_t size, sp_slot slot,
+                           struct sp_point *waits_out, size_t room, size_t *n_waits_out)
+{
+    size_t n_waits;
+
+    size = sp_round_up(size, reuse->unit);
+    if (plan(reuse, size, slot, waits_out, room, &n_waits) == 0)
+        return false;
+    *n_waits_out = n_waits;
+    return true;
+}
+
+bool sp_reuse_take_waiting(struct sp_reuse *reuse, size_t size, struct sp_point at,
+                           struct sp_reuse_block *block_out, struct sp_edge *edge_out,
+                           struct sp_point *waits_out, size_t room, size_t *n_waits_out)
+{
+    uint32_t first;
+    size_t n_waits;
+
+    size = sp_round_up(size, reuse->unit);
+    first = plan(reuse, size, at.slot, waits_out, room, &n_waits);
+    if (first == 0)
         return false;
     if (sp_order_wait_points(reuse->order, at.slot, waits_out, n_waits) != STARPOOL_OK)
         return false;
@@ -138,6 +162,6 @@ bool sp_reuse_take_waiting(struct sp_reuse *reuse, size_t size, struct sp_point 
     edge_out->free = n_waits > 0 ? waits_out[n_waits - 1] : (struct sp_point){SP_SLOT_HOST, 0};
     reuse->stats.n_takes[SP_EDGE_INTERNAL]++;
     *n_waits_out = n_waits;
-    sp_reuse_enliven(reuse, put_together(reuse, best.first, size), at, block_out);
+    sp_reuse_enliven(reuse, put_together(reuse, first, size), at, block_out);
     return true;
 }

@@ -5,11 +5,13 @@
 
 #include "src/model/handles.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#define CELLS 128
+/* Cells of the first chunk; each further one has twice as many, so that there are few. */
+#define FIRST_CELLS 128
 
 struct sp_handle_cell {
     void *object; /* NULL if free */
@@ -18,7 +20,8 @@ struct sp_handle_cell {
 
 struct sp_handle_chunk {
     struct sp_handle_chunk *next;
-    struct sp_handle_cell cells[CELLS];
+    size_t n_cells;
+    struct sp_handle_cell cells[];
 };
 
 static struct sp_handle_cell *find_cell(const struct sp_handles *handles, const void *handle)
@@ -28,7 +31,8 @@ static struct sp_handle_cell *find_cell(const struct sp_handles *handles, const 
     for (struct sp_handle_chunk *chunk = handles->chunks; chunk != NULL; chunk = chunk->next) {
         uintptr_t offset = address - (uintptr_t)chunk->cells;
 
-        if (offset < sizeof(chunk->cells) && offset % sizeof(chunk->cells[0]) == 0)
+        if (offset < chunk->n_cells * sizeof(chunk->cells[0]) &&
+            offset % sizeof(chunk->cells[0]) == 0)
             return &chunk->cells[offset / sizeof(chunk->cells[0])];
     }
     return NULL;
@@ -41,20 +45,27 @@ static void put_free(struct sp_handles *handles, struct sp_handle_cell *cell)
     handles->free = cell;
 }
 
+static bool add_chunk(struct sp_handles *handles)
+{
+    size_t n = handles->chunks == NULL ? FIRST_CELLS : 2 * handles->chunks->n_cells;
+    struct sp_handle_chunk *chunk = calloc(1, sizeof(*chunk) + n * sizeof(chunk->cells[0]));
+
+    if (chunk == NULL)
+        return false;
+    chunk->n_cells = n;
+    chunk->next = handles->chunks;
+    handles->chunks = chunk;
+    for (size_t i = n; i-- > 0;)
+        put_free(handles, &chunk->cells[i]);
+    return true;
+}
+
 void *sp_handles_add(struct sp_handles *handles, void *object)
 {
     struct sp_handle_cell *cell;
 
-    if (handles->free == NULL) {
-        struct sp_handle_chunk *chunk = calloc(1, sizeof(*chunk));
-
-        if (chunk == NULL)
-            return NULL;
-        chunk->next = handles->chunks;
-        handles->chunks = chunk;
-        for (size_t i = CELLS; i-- > 0;)
-            put_free(handles, &chunk->cells[i]);
-    }
+    if (handles->free == NULL && !add_chunk(handles))
+        return NULL;
     cell = handles->free;
     handles->free = cell->next;
     cell->object = object;

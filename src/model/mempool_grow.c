@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/heap/checker.h"
 #include "src/util/util.h"
 
 #define HEAP_LINE 64 /* what the heap's memory is aligned to */
@@ -252,9 +253,19 @@ static sp_cu_result take_waiting(struct sp_model_pool *pool, size_t size,
     return result;
 }
 
-sp_cu_result sp_model_pool_take(struct sp_model_pool *pool, size_t size,
-                                struct sp_model_stream *stream, struct sp_point at,
-                                uintptr_t *start_out)
+/* What the program, or the engine, has done against the order, where that is checked. */
+static void check(void)
+{
+    struct sp_checker *checker = sp_model_order()->checker;
+    const char *news = checker == NULL ? NULL : sp_checker_news(checker);
+
+    if (news != NULL)
+        sp_model_violation("%s", news);
+}
+
+static sp_cu_result take(struct sp_model_pool *pool, size_t size,
+                         struct sp_model_stream *stream, struct sp_point at,
+                         uintptr_t *start_out)
 {
     struct sp_reuse_block block;
     struct sp_edge edge;
@@ -272,4 +283,14 @@ sp_cu_result sp_model_pool_take(struct sp_model_pool *pool, size_t size,
         return SP_CU_OUT_OF_MEMORY;
     *start_out = block.start;
     return SP_CU_SUCCESS;
+}
+
+sp_cu_result sp_model_pool_take(struct sp_model_pool *pool, size_t size,
+                                struct sp_model_stream *stream, struct sp_point at,
+                                uintptr_t *start_out)
+{
+    sp_cu_result result = take(pool, size, stream, at, start_out);
+
+    check();
+    return result;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/heap/checker.h"
 #include "src/util/options.h"
 #include "src/util/util.h"
 
@@ -132,6 +133,8 @@ void sp_model_make_ready(void)
     if (!model.is_chosen)
         starpool_model_config_init(&model.config);
     sp_order_init(&model.order);
+    if (sp_option_number(SP_OPTION_CHECKS) >= 2)
+        model.order.checker = sp_checker_create();
     sp_model_devices_reset();
     sp_model_switches_reset();
     sp_model_faults_reset();
@@ -267,6 +270,8 @@ void sp_model_reset(void)
         sp_model_memory_reset();
         sp_model_streams_reset();
         sp_model_contexts_reset();
+        if (model.order.checker != NULL)
+            sp_checker_destroy(model.order.checker);
         sp_order_fini(&model.order);
     }
     atomic_fetch_add_explicit(&model.generation, 1, memory_order_relaxed);

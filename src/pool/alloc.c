@@ -264,6 +264,7 @@ static bool find_ordered(const void *ptr, struct starpool_block_info *info_out)
     info_out->pool = pool;
     info_out->base = (const void *)block.start;
     info_out->size = block.size;
+    sp_registry_put(pool); /* It has a live block, and stays. */
     return true;
 }
 

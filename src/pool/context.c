@@ -5,12 +5,21 @@
 #include "src/pool/context.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #define MAX_DEVICES 64
 
-/* Each written once, by whoever retains it first; a second retain is given back. */
+/* Streams of before a reset keep theirs. */
+struct witness {
+    struct sp_hidden_stream stream;
+    struct witness *earlier;
+};
+
+/* A context is written once, by whoever retains it first; a second retain is given back. A
+ * witness is in it, and stays as long as the process: another follows only after a reset. */
 static struct {
     _Atomic(sp_cu_context) primary[MAX_DEVICES];
+    struct witness *_Atomic witnesses[MAX_DEVICES];
 } contexts;
 
 static enum starpool_status retain(const struct sp_driver *driver, int device,
@@ -71,8 +80,53 @@ enum starpool_status sp_context_enter_primary(const struct sp_driver *driver, in
     return status == STARPOOL_OK ? sp_context_enter_as(driver, primary, context_out) : status;
 }
 
+enum starpool_status sp_hidden_stream_make(const struct sp_driver *driver,
+                                           struct sp_hidden_stream *stream_out)
+{
+    enum starpool_status status =
+        sp_driver_status(driver->cuStreamCreate(&stream_out->handle, SP_CU_STREAM_NON_BLOCKING),
+                         "cuStreamCreate");
+
+    if (status != STARPOOL_OK)
+        return status;
+    status = sp_driver_status(driver->cuStreamGetId(stream_out->handle, &stream_out->id),
+                              "cuStreamGetId");
+    if (status != STARPOOL_OK)
+        (void)driver->cuStreamDestroy(stream_out->handle);
+    return status;
+}
+
+bool sp_hidden_stream_lives(const struct sp_driver *driver,
+                            const struct sp_hidden_stream *stream)
+{
+    unsigned long long id = 0;
+
+    return driver->cuStreamGetId(stream->handle, &id) == SP_CU_SUCCESS && id == stream->id;
+}
+
+/* In the primary context: the stream that goes if that is reset, or NULL. */
+static const struct sp_hidden_stream *get_witness(const struct sp_driver *driver, int device)
+{
+    struct witness *last = atomic_load(&contexts.witnesses[device]), *witness;
+
+    if (last != NULL && sp_hidden_stream_lives(driver, &last->stream))
+        return &last->stream;
+    witness = malloc(sizeof(*witness));
+    if (witness == NULL || sp_hidden_stream_make(driver, &witness->stream) != STARPOOL_OK) {
+        free(witness);
+        return NULL;
+    }
+    witness->earlier = last;
+    if (!atomic_compare_exchange_strong(&contexts.witnesses[device], &last, witness)) {
+        (void)driver->cuStreamDestroy(witness->stream.handle);
+        free(witness);
+        return &last->stream;
+    }
+    return &witness->stream;
+}
+
 enum starpool_status sp_context_keep(const struct sp_driver *driver, sp_cu_context current,
-                                     bool *is_kept_out)
+                                     const struct sp_hidden_stream **witness_out)
 {
     sp_cu_context primary = NULL;
     sp_cu_device device = 0;
@@ -89,7 +143,7 @@ enum starpool_status sp_context_keep(const struct sp_driver *driver, sp_cu_conte
     if (status == STARPOOL_OK && is_active)
         status = retain(driver, device, &primary);
     if (status == STARPOOL_OK)
-        *is_kept_out = primary == current;
+        *witness_out = primary == current ? get_witness(driver, device) : NULL;
     return status;
 }
 

@@ -31,11 +31,28 @@ STARPOOL_CHECK enum starpool_status sp_context_enter_as(const struct sp_driver *
                                                         sp_cu_context wanted,
                                                         struct sp_context *context_out);
 
+/* A stream of our own making, where it may go with its context: by its id it is told from
+ * another that has its handle then. */
+struct sp_hidden_stream {
+    sp_cu_stream handle;
+    unsigned long long id;
+};
+
+/* In the context that is current. */
+STARPOOL_CHECK enum starpool_status sp_hidden_stream_make(const struct sp_driver *driver,
+                                                          struct sp_hidden_stream *stream_out);
+
+bool sp_hidden_stream_lives(const struct sp_driver *driver,
+                            const struct sp_hidden_stream *stream);
+
 /* With `current`, the context that events are made in, being that: if it is the device's
- * primary one, keep it as long as the process lives. Handles of events that go with another
- * come back as others', so nobody may destroy them later. */
-STARPOOL_CHECK enum starpool_status sp_context_keep(const struct sp_driver *driver,
-                                                    sp_cu_context current, bool *is_kept_out);
+ * primary one, keep it as long as the process lives, and say by which stream one sees that
+ * cuDevicePrimaryCtxReset() has taken what was made in it. NULL: it is another one, or there is
+ * no such stream. Handles of events that have gone come back as others', so nobody may destroy
+ * them later. */
+STARPOOL_CHECK enum starpool_status
+sp_context_keep(const struct sp_driver *driver, sp_cu_context current,
+                const struct sp_hidden_stream **witness_out);
 
 void sp_context_leave(const struct sp_context *context);
 

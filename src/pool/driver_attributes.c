@@ -124,6 +124,17 @@ enum starpool_status sp_driver_pool_set_attribute(struct starpool_pool *pool,
     return status;
 }
 
+/* What is counted here starts again only with both of the driver's. */
+enum starpool_status sp_driver_pool_reset_peaks(struct starpool_pool *pool)
+{
+    enum starpool_status status =
+        sp_driver_pool_set_attribute(pool, STARPOOL_ATTR_RESERVED_HIGH, 0);
+
+    if (status == STARPOOL_OK)
+        status = sp_driver_pool_set_attribute(pool, STARPOOL_ATTR_USED_HIGH, 0);
+    return status;
+}
+
 enum starpool_status sp_driver_pool_collect(struct starpool_pool *pool,
                                             struct starpool_stats *stats_out)
 {

@@ -15,6 +15,7 @@
 #include "src/util/util.h"
 
 #define N_BUCKETS 4096
+#define N_FREED   256U
 
 struct driver_block {
     struct driver_block *next; /* in its bucket */
@@ -25,10 +26,12 @@ struct driver_block {
     uint64_t stream; /* of `alloc`, as it is numbered in traces */
 };
 
-/* Every live block of every such pool, by its address. */
+/* Every live block of every such pool, by its address, and the latest that were freed. */
 static struct {
     struct sp_lock lock;
     struct driver_block *buckets[N_BUCKETS];
+    struct sp_driver_place freed[N_FREED];
+    unsigned n_freed;
 } blocks = {.lock = SP_LOCK_INITIALIZER(SP_RANK_POOL)};
 
 /* ---- the table --------------------------------------------------------------------------- */
@@ -79,36 +82,37 @@ static bool find(uintptr_t start, struct driver_block *block_out)
 /* ---- taking ------------------------------------------------------------------------------ */
 
 /* The stream for what the host orders: nothing else is ever in it. It lives in the device's
- * primary context, which stays, and not in the program's own, which may go before the pool. */
+ * primary context, which stays, and not in the program's own, which may go before the pool.
+ * Where that context was reset, another one is made. */
 static enum starpool_status host_stream(struct starpool_pool *pool, sp_cu_stream *stream_out)
 {
     struct sp_driver_pool *own = pool->driver;
-    sp_cu_stream stream, spare = NULL;
+    struct sp_hidden_stream last, stream;
     struct sp_context context;
     enum starpool_status status;
+    bool is_first;
 
     sp_lock_take(&pool->lock);
-    *stream_out = own->stream;
+    last = own->stream;
     sp_lock_give(&pool->lock);
-    if (*stream_out != NULL)
+    *stream_out = last.handle;
+    if (last.handle != NULL && sp_hidden_stream_lives(own->driver, &last))
         return STARPOOL_OK;
     status = sp_context_enter_primary(own->driver, own->device, &context);
     if (status != STARPOOL_OK)
         return status;
-    status = sp_driver_status(own->driver->cuStreamCreate(&stream, SP_CU_STREAM_NON_BLOCKING),
-                              "cuStreamCreate");
+    status = sp_hidden_stream_make(own->driver, &stream);
     sp_context_leave(&context);
     if (status != STARPOOL_OK)
         return status;
     sp_lock_take(&pool->lock);
-    if (own->stream == NULL)
+    is_first = own->stream.id == last.id;
+    if (is_first)
         own->stream = stream;
-    else
-        spare = stream;
-    *stream_out = own->stream;
+    *stream_out = own->stream.handle;
     sp_lock_give(&pool->lock);
-    if (spare != NULL)
-        (void)own->driver->cuStreamDestroy(spare);
+    if (!is_first)
+        (void)own->driver->cuStreamDestroy(stream.handle);
     return STARPOOL_OK;
 }
 
@@ -170,6 +174,7 @@ static enum starpool_status alloc_on(struct starpool_pool *pool, size_t size,
         sp_streams_lock();
         block->alloc = sp_order_submit(sp_streams_order(), stream->slot);
         sp_streams_unlock();
+        sp_streams_mark_alloc(stream);
     }
     sp_streams_put(stream);
     return status;
@@ -305,31 +310,75 @@ static enum starpool_status call_free(const struct driver_block *block, sp_cu_st
     return status;
 }
 
+static enum starpool_status free_on(const struct driver_block *block, starpool_stream handle)
+{
+    struct sp_stream *stream;
+    enum starpool_status status = get_stream(handle, &stream);
+
+    if (status != STARPOOL_OK)
+        return status;
+    status = call_free(block, stream->handle, stream->number);
+    sp_streams_put(stream);
+    return status;
+}
+
+static enum starpool_status free_by_host(const struct driver_block *block)
+{
+    sp_cu_stream on;
+    enum starpool_status status = host_stream(block->pool, &on);
+
+    if (status == STARPOOL_OK)
+        status = call_free(block, on, STARPOOL_TRACE_HOST);
+    if (status == STARPOOL_OK) /* Nothing else is in it: it is idle at once. */
+        (void)sp_driver_status(block->pool->driver->driver->cuStreamSynchronize(on),
+                               "cuStreamSynchronize");
+    return status;
+}
+
+/* The host may not free what is not allocated yet: the stream of the allocation does. Where it
+ * cannot be named, the host waits. */
+static enum starpool_status free_early(const struct driver_block *block)
+{
+    struct sp_stream *stream = sp_streams_get_at(block->alloc);
+    struct sp_context context;
+    enum starpool_status status;
+
+    if (stream == NULL) {
+        status = sp_streams_finish(block->alloc);
+        return status == STARPOOL_OK ? free_by_host(block) : status;
+    }
+    status = sp_context_enter_as(stream->driver, stream->context, &context);
+    if (status == STARPOOL_OK) {
+        status = call_free(block, stream->handle, stream->number);
+        sp_context_leave(&context);
+    }
+    sp_streams_put(stream);
+    return status;
+}
+
 static enum starpool_status free_block(const struct driver_block *block, starpool_stream handle)
 {
-    const struct sp_driver *driver = block->pool->driver->driver;
-    struct sp_stream *stream = NULL;
     struct sp_context context;
-    sp_cu_stream on = NULL;
     enum starpool_status status = sp_driver_pool_enter(block->pool, &context);
 
     if (status != STARPOOL_OK)
         return status;
-    if (handle == STARPOOL_STREAM_HOST) {
-        status = host_stream(block->pool, &on);
-    } else {
-        status = get_stream(handle, &stream);
-        if (status == STARPOOL_OK)
-            on = stream->handle;
-    }
-    if (status == STARPOOL_OK)
-        status = call_free(block, on, stream == NULL ? STARPOOL_TRACE_HOST : stream->number);
-    if (stream != NULL)
-        sp_streams_put(stream);
-    else if (status == STARPOOL_OK) /* Nothing else is in it: it is idle at once. */
-        (void)sp_driver_status(driver->cuStreamSynchronize(on), "cuStreamSynchronize");
+    if (handle != STARPOOL_STREAM_HOST)
+        status = free_on(block, handle);
+    else
+        status =
+            sp_streams_has_executed(block->alloc) ? free_by_host(block) : free_early(block);
     sp_context_leave(&context);
     return status;
+}
+
+/* So that a second free is told what there was. */
+static void remember(const struct driver_block *block)
+{
+    sp_lock_take(&blocks.lock);
+    blocks.freed[blocks.n_freed++ % N_FREED] = (struct sp_driver_place){
+        .pool_id = block->pool->id, .start = block->start, .size = block->size};
+    sp_lock_give(&blocks.lock);
 }
 
 bool sp_driver_pool_free(void *ptr, starpool_stream stream, enum starpool_status *status_out)
@@ -346,6 +395,7 @@ bool sp_driver_pool_free(void *ptr, starpool_stream stream, enum starpool_status
         enter_block(block); /* It stays live, and counted. */
         return true;
     }
+    remember(block);
     free(block);
     sp_lock_take(&pool->lock);
     pool->stats.n_frees++;
@@ -385,6 +435,35 @@ bool sp_driver_pool_find(const void *ptr, struct starpool_block_info *info_out)
     info_out->pool = block.pool;
     info_out->base = (const void *)block.start;
     info_out->size = block.size;
+    return true;
+}
+
+/* The latest free around an address. */
+static bool find_freed(uintptr_t address, struct sp_driver_place *place_out)
+{
+    bool is_found = false;
+
+    sp_lock_take(&blocks.lock);
+    for (unsigned i = 1; i <= N_FREED && i <= blocks.n_freed && !is_found; i++) {
+        *place_out = blocks.freed[(blocks.n_freed - i) % N_FREED];
+        is_found = address - place_out->start < place_out->size;
+    }
+    sp_lock_give(&blocks.lock);
+    return is_found;
+}
+
+bool sp_driver_pool_locate(const void *ptr, struct sp_driver_place *place_out)
+{
+    struct starpool_block_info info;
+
+    if (!sp_driver_pool_find(ptr, &info))
+        return find_freed((uintptr_t)ptr, place_out);
+    *place_out = (struct sp_driver_place){
+        .pool_id = info.pool->id,
+        .is_live = true,
+        .start = (uintptr_t)info.base,
+        .size = info.size,
+    };
     return true;
 }
 

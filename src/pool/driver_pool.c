@@ -160,8 +160,9 @@ void sp_driver_pool_drop(struct starpool_pool *pool)
 {
     if (pool->driver == NULL)
         return;
-    if (pool->driver->stream != NULL)
-        (void)pool->driver->driver->cuStreamDestroy(pool->driver->stream);
+    if (pool->driver->stream.handle != NULL &&
+        sp_hidden_stream_lives(pool->driver->driver, &pool->driver->stream))
+        (void)pool->driver->driver->cuStreamDestroy(pool->driver->stream.handle);
     free(pool->driver);
 }
 

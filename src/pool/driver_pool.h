@@ -13,14 +13,14 @@
 #include "src/heap/order.h"
 #include "src/pool/context.h"
 
-/* What a pool is to the driver. Never changes but for `is_closed`. */
+/* What a pool is to the driver. Never changes but for `stream`. */
 struct sp_driver_pool {
     const struct sp_driver *driver;
     sp_cu_pool handle;
     int device;       /* the ordinal whose primary context calls are made in if there is none */
     bool is_owned;    /* the driver's pool is destroyed with it */
     bool is_imported; /* from another process: serves imported blocks only */
-    sp_cu_stream stream; /* for what is ordered by the host; NULL until then; the pool's lock */
+    struct sp_hidden_stream stream; /* for what is ordered by the host; the pool's lock */
 };
 
 /* The driver, for a location: EDEVICE before anything is made for a device that there is not.
@@ -63,6 +63,7 @@ enum starpool_status sp_driver_pool_get_attribute(struct starpool_pool *pool,
 enum starpool_status sp_driver_pool_set_attribute(struct starpool_pool *pool,
                                                   enum starpool_pool_attribute attribute,
                                                   uint64_t value);
+enum starpool_status sp_driver_pool_reset_peaks(struct starpool_pool *pool);
 enum starpool_status sp_driver_pool_collect(struct starpool_pool *pool,
                                             struct starpool_stats *stats_out);
 
@@ -77,6 +78,16 @@ bool sp_driver_pool_free(void *ptr, starpool_stream stream, enum starpool_status
 
 /* The live block around an address; false if there is none. `struct_size` is not touched. */
 bool sp_driver_pool_find(const void *ptr, struct starpool_block_info *info_out);
+
+/* A block that an address lies in. */
+struct sp_driver_place {
+    uint32_t pool_id;
+    bool is_live; /* false: it was freed, not long ago */
+    uintptr_t start;
+    size_t size;
+};
+
+bool sp_driver_pool_locate(const void *ptr, struct sp_driver_place *place_out);
 
 /* Where the live block that begins there was allocated. */
 bool sp_driver_pool_find_alloc(const void *ptr, struct sp_point *alloc_out);

@@ -35,10 +35,9 @@ struct sp_chunk_record {
     struct sp_chunk_record *next_spare;
 };
 
-/* Records of pools that are no more, and what has been said; guarded by the order's lock. */
+/* Records of pools that are no more; guarded by the order's lock. */
 static struct {
     struct sp_chunk_record *spare;
-    uint64_t n_violations; /* that the checker had found when it was asked last */
 } chunks;
 
 static struct sp_chunk_record *record_of(struct sp_chunk *chunk)
@@ -146,15 +145,14 @@ void sp_ordered_unlock(struct starpool_pool *pool)
  * program or the engine has done wrong. */
 static void check(const struct starpool_pool *pool)
 {
-    struct sp_checker_report report = {0};
+    const char *news;
 
     if (SP_LIKELY(sp_option_number(SP_OPTION_CHECKS) < 2))
         return;
     SP_ASSERT(sp_reuse_is_valid(pool->ordered.reuse));
-    sp_checker_report(sp_streams_order()->checker, &report);
-    if (report.n_violations > 0 && chunks.n_violations == 0)
-        sp_log(SP_LOG_ERROR, "%s: %s", pool->name, report.first);
-    chunks.n_violations = report.n_violations;
+    news = sp_checker_news(sp_streams_order()->checker);
+    if (news != NULL)
+        sp_log(SP_LOG_ERROR, "%s: %s", pool->name, news);
 }
 
 /* ---- chunks ------------------------------------------------------------------------------ */
@@ -266,52 +264,87 @@ bool sp_ordered_take_locked(struct starpool_pool *pool, struct sp_ordered_reques
     return missing_locked(&pool->ordered) == 0 && take_ready(pool, request);
 }
 
-/* Make the streams wait for what the block rests on, as the order has been told already: where
- * the driver refuses a wait, the host waits, so that it is so all the same. */
-static enum starpool_status add_waits(const struct sp_ordered_request *request,
-                                      const struct sp_point *waits, size_t n_waits)
-{
-    enum starpool_status status = STARPOOL_OK;
+/* What a request has made its stream wait for already. */
+struct waits {
+    struct sp_point points[MAX_WAITS];
+    size_t n_points;
+};
 
-    for (size_t i = 0; i < n_waits; i++) {
-        if (sp_streams_await(request->stream, waits[i]) == STARPOOL_OK)
-            continue;
-        if (sp_streams_finish(waits[i]) != STARPOOL_OK)
-            status = STARPOOL_EDRIVER;
+static bool has_waited(const struct waits *waits, struct sp_point point)
+{
+    for (size_t i = 0; i < waits->n_points; i++) {
+        if (waits->points[i].slot == point.slot && waits->points[i].seq >= point.seq)
+            return true;
     }
-    return status;
+    return false;
 }
 
-static enum starpool_status give(struct starpool_pool *pool, void *ptr, struct sp_point at);
+/* With both locks: what finished frees give, and then what waiting for the cheapest gives, once
+ * the driver's stream does wait for it: till then `missing_out` has what it must wait for. */
+static bool take_waiting_locked(struct starpool_pool *pool, struct sp_ordered_request *request,
+                                const struct waits *waits, struct waits *missing_out)
+{
+    struct sp_reuse *reuse = pool->ordered.reuse;
+    bool is_ours = request->stream->driver == NULL;
+    size_t n_waits = 0;
 
-/* What finished frees give, and then what waiting for the cheapest gives. */
+    missing_out->n_points = 0;
+    if (take_ready(pool, request))
+        return true;
+    if (!is_ours && !sp_reuse_plan_waiting(reuse, request->size, request->stream->slot,
+                                           missing_out->points, MAX_WAITS, &n_waits))
+        return false;
+    for (size_t i = 0; i < n_waits; i++) {
+        if (!has_waited(waits, missing_out->points[i]))
+            missing_out->points[missing_out->n_points++] = missing_out->points[i];
+    }
+    if (missing_out->n_points > 0 ||
+        !sp_reuse_take_waiting(reuse, request->size, point_of(request), &request->block,
+                               &request->edge, missing_out->points, MAX_WAITS, &n_waits))
+        return false;
+    for (size_t i = 0; i < n_waits; i++)
+        sp_trace_wait(request->stream->number, sp_streams_number(missing_out->points[i]),
+                      missing_out->points[i].seq);
+    count_take(pool, request);
+    return true;
+}
+
+/* Make the stream wait; where the driver refuses that, the host waits. The order is told later:
+ * it must not say what is not so. */
+static enum starpool_status add_waits(struct sp_stream *stream, struct waits *waits,
+                                      const struct waits *missing)
+{
+    enum starpool_status status;
+
+    for (size_t i = 0; i < missing->n_points && waits->n_points < MAX_WAITS; i++) {
+        status = sp_streams_await(stream, missing->points[i]);
+        if (status != STARPOOL_OK)
+            status = sp_streams_finish(missing->points[i]);
+        if (status != STARPOOL_OK)
+            return STARPOOL_EDRIVER;
+        waits->points[waits->n_points++] = missing->points[i];
+    }
+    return STARPOOL_OK;
+}
+
+/* Other threads may take meanwhile what was waited for; who has waited often enough grows. */
 static enum starpool_status take_waiting(struct starpool_pool *pool,
                                          struct sp_ordered_request *request, bool *is_done_out)
 {
-    struct sp_point waits[MAX_WAITS];
-    size_t n_waits = 0;
-    bool is_done;
-    enum starpool_status status = sp_ordered_lock(pool);
+    struct waits waits = {.n_points = 0}, missing;
+    enum starpool_status status;
 
-    if (status != STARPOOL_OK)
-        return status;
-    is_done = take_ready(pool, request);
-    if (!is_done && pool->policy.allows_internal_wait) {
-        is_done =
-            sp_reuse_take_waiting(pool->ordered.reuse, request->size, point_of(request),
-                                  &request->block, &request->edge, waits, MAX_WAITS, &n_waits);
-        for (size_t i = 0; is_done && i < n_waits; i++)
-            sp_trace_wait(request->stream->number, sp_streams_number(waits[i]), waits[i].seq);
-        if (is_done)
-            count_take(pool, request);
-    }
-    pool->stats.n_resident += is_done;
-    sp_ordered_unlock(pool);
-    if (n_waits > 0)
-        status = add_waits(request, waits, n_waits);
-    if (status != STARPOOL_OK) /* The next event of the stream covers this point, too. */
-        (void)!give(pool, (void *)request->block.start, request->at);
-    *is_done_out = is_done;
+    do {
+        status = sp_ordered_lock(pool);
+        if (status != STARPOOL_OK)
+            return status;
+        *is_done_out = take_waiting_locked(pool, request, &waits, &missing);
+        pool->stats.n_resident += *is_done_out;
+        sp_ordered_unlock(pool);
+        if (missing.n_points > 0 && !*is_done_out)
+            status = add_waits(request->stream, &waits, &missing);
+    } while (status == STARPOOL_OK && !*is_done_out && missing.n_points > 0 &&
+             waits.n_points < MAX_WAITS);
     return status;
 }
 
@@ -352,6 +385,8 @@ enum starpool_status sp_ordered_alloc(struct starpool_pool *pool, size_t size,
     }
     if (status != STARPOOL_OK)
         forget_point(&request);
+    else
+        sp_streams_mark_alloc(request.stream);
     sp_streams_put(request.stream);
     if (status == STARPOOL_OK)
         *ptr_out = (void *)request.block.start;
@@ -360,12 +395,18 @@ enum starpool_status sp_ordered_alloc(struct starpool_pool *pool, size_t size,
 
 /* ---- giving back ------------------------------------------------------------------------- */
 
-/* The pool of a chunk around an address, or NULL. */
-static struct starpool_pool *pool_of_chunk(const void *ptr)
+/* The pool of the live block that begins at an address, referenced, or NULL. */
+static struct starpool_pool *get_pool(const void *ptr)
 {
-    struct sp_chunk_record *record = sp_addrmap_chunk((uintptr_t)ptr);
+    struct starpool_pool *pool;
+    struct sp_reuse_block block;
 
-    return record == NULL ? NULL : atomic_load(&record->pool);
+    if (!sp_ordered_find(ptr, &pool, &block))
+        return NULL;
+    if (block.start == (uintptr_t)ptr)
+        return pool;
+    sp_registry_put(pool);
+    return NULL;
 }
 
 /* With both locks: the engine's part of a free, in the trace before anybody can take it. */
@@ -403,25 +444,23 @@ static enum starpool_status give(struct starpool_pool *pool, void *ptr, struct s
     return status;
 }
 
-static bool is_live(const void *ptr)
-{
-    struct sp_reuse_block block;
-
-    return sp_ordered_find(ptr, NULL, &block) && block.start == (uintptr_t)ptr;
-}
-
 static enum starpool_status free_on(void *ptr, struct sp_stream *stream)
 {
     struct sp_range *range = sp_addrmap_find((uintptr_t)ptr).range;
+    struct starpool_pool *pool;
     struct sp_point at;
     enum starpool_status status;
 
     if (range != NULL && sp_range_state(range) == SP_RANGE_LIVE)
         return sp_parked_free(range, stream);
-    if (!is_live(ptr))
+    pool = get_pool(ptr);
+    if (pool == NULL)
         return STARPOOL_EINVAL;
     status = sp_streams_submit(stream, &at);
-    return status == STARPOOL_OK ? give(pool_of_chunk(ptr), ptr, at) : status;
+    if (status == STARPOOL_OK)
+        status = give(pool, ptr, at);
+    sp_registry_put(pool);
+    return status;
 }
 
 enum starpool_status sp_ordered_free(void *ptr, starpool_stream handle)
@@ -440,10 +479,14 @@ enum starpool_status sp_ordered_free(void *ptr, starpool_stream handle)
 
 bool sp_ordered_free_by_host(void *ptr)
 {
-    struct starpool_pool *pool = pool_of_chunk(ptr);
+    struct starpool_pool *pool = get_pool(ptr);
+    bool is_freed;
 
-    return pool != NULL && is_live(ptr) &&
-           give(pool, ptr, (struct sp_point){SP_SLOT_HOST, 0}) == STARPOOL_OK;
+    if (pool == NULL)
+        return false;
+    is_freed = give(pool, ptr, (struct sp_point){SP_SLOT_HOST, 0}) == STARPOOL_OK;
+    sp_registry_put(pool);
+    return is_freed;
 }
 
 /* ---- settling ---------------------------------------------------------------------------- */
@@ -468,76 +511,26 @@ void sp_ordered_settle(struct starpool_pool *pool, uint64_t keep)
     sp_ordered_unlock(pool);
 }
 
-/* What a destroyed pool still holds goes as soon as the frees are over. */
-static void settle_destroyed(struct starpool_pool *pool)
-{
-    bool is_released;
-
-    sp_streams_poll(true);
-    sp_lock_take(&pool->lock);
-    sp_streams_lock();
-    sp_ordered_settle_locked(pool, 0);
-    is_released = sp_pool_claim_release(pool);
-    sp_ordered_unlock(pool);
-    if (is_released)
-        sp_pool_release(pool);
-}
-
-/* True if the pool has memory beyond its threshold that nothing is in any more. */
-static bool has_too_much(struct starpool_pool *pool)
-{
-    struct sp_reuse_stats engine;
-    size_t parked_bytes;
-    bool answer;
-
-    sp_lock_take(&pool->lock);
-    parked_bytes = pool->ordered.parked_bytes;
-    sp_streams_lock();
-    sp_parked_settle_locked(pool);
-    sp_streams_unlock();
-    sp_ordered_stats(pool, &engine);
-    answer = pool->stats.reserved_bytes > pool->release_threshold &&
-             (engine.ready_bytes > 0 || pool->ordered.parked_bytes < parked_bytes);
-    sp_lock_give(&pool->lock);
-    return answer;
-}
-
-void sp_ordered_settle_all(void)
-{
-    struct starpool_pool *pool = NULL;
-
-    while ((pool = sp_registry_next(pool)) != NULL) {
-        uint64_t threshold;
-        bool has_any, is_destroyed;
-
-        sp_lock_take(&pool->lock);
-        has_any = pool->ordered.reuse != NULL || pool->ordered.parked != NULL;
-        is_destroyed = pool->is_destroyed;
-        threshold = pool->release_threshold;
-        sp_lock_give(&pool->lock);
-        if (has_any && is_destroyed)
-            settle_destroyed(pool);
-        else if (has_any && has_too_much(pool))
-            sp_pool_trim(pool, threshold);
-    }
-}
-
 /* ---- questions --------------------------------------------------------------------------- */
 
 bool sp_ordered_find(const void *ptr, struct starpool_pool **pool_out,
                      struct sp_reuse_block *block_out)
 {
-    struct starpool_pool *pool = pool_of_chunk(ptr);
+    struct sp_chunk_record *record = sp_addrmap_chunk((uintptr_t)ptr);
+    struct starpool_pool *pool;
     bool is_found;
 
-    if (pool == NULL)
+    if (record == NULL)
         return false;
-    sp_lock_take(&pool->lock);
+    /* A pool drops its chunks under this lock before it goes: it stays as long as we look. */
     sp_streams_lock();
-    is_found = sp_reuse_find(pool->ordered.reuse, (uintptr_t)ptr, block_out);
-    sp_ordered_unlock(pool);
-    if (is_found && pool_out != NULL)
+    pool = record->pool;
+    is_found = pool != NULL && sp_reuse_find(pool->ordered.reuse, (uintptr_t)ptr, block_out);
+    if (is_found && pool_out != NULL) {
+        atomic_fetch_add(&pool->n_references, 1);
         *pool_out = pool;
+    }
+    sp_streams_unlock();
     return is_found;
 }
 

@@ -67,10 +67,12 @@ size_t sp_ordered_chunk_size(const struct sp_ordered_request *request);
 void sp_ordered_settle_locked(struct starpool_pool *pool, uint64_t keep);
 void sp_ordered_settle(struct starpool_pool *pool, uint64_t keep);
 
-/* The same for every pool, and with it what a release threshold or a destruction has left. */
+/* The same for every pool, and with it what a release threshold or a destruction has left
+ * (parked.c). */
 void sp_ordered_settle_all(void);
 
-/* The live block around an address, and its pool if that is wanted; false if there is none. */
+/* The live block around an address, and its pool, referenced, if that is wanted; false if there
+ * is none. */
 bool sp_ordered_find(const void *ptr, struct starpool_pool **pool_out,
                      struct sp_reuse_block *block_out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Blocks of the store, which the host allocated, that were freed in a stream: they wait here
- * until its work before the free is over, and only then are the store's again. */
+ * until its work before the free is over, and only then are the store's again. And what goes
+ * back to the system of all pools when such work is over. */
 #include "config.h"
 
 #include "src/pool/ordered.h"
@@ -108,5 +109,61 @@ void sp_parked_settle_locked(struct starpool_pool *pool)
         sp_store_give(&pool->store, record->range);
         record->next = ordered->spare_parked;
         ordered->spare_parked = record;
+    }
+}
+
+/* ---- all pools --------------------------------------------------------------------------- */
+
+/* What a destroyed pool still holds goes as soon as the frees are over. */
+static void settle_destroyed(struct starpool_pool *pool)
+{
+    bool is_released;
+
+    sp_streams_poll(true);
+    sp_lock_take(&pool->lock);
+    sp_streams_lock();
+    sp_ordered_settle_locked(pool, 0);
+    is_released = sp_pool_claim_release(pool);
+    sp_ordered_unlock(pool);
+    if (is_released)
+        sp_pool_release(pool);
+}
+
+/* True if the pool has memory beyond its threshold that nothing is in any more. */
+static bool has_too_much(struct starpool_pool *pool)
+{
+    struct sp_reuse_stats engine;
+    size_t parked_bytes;
+    bool answer;
+
+    sp_lock_take(&pool->lock);
+    parked_bytes = pool->ordered.parked_bytes;
+    sp_streams_lock();
+    sp_parked_settle_locked(pool);
+    sp_streams_unlock();
+    sp_ordered_stats(pool, &engine);
+    answer = pool->stats.reserved_bytes > pool->release_threshold &&
+             (engine.ready_bytes > 0 || pool->ordered.parked_bytes < parked_bytes);
+    sp_lock_give(&pool->lock);
+    return answer;
+}
+
+void sp_ordered_settle_all(void)
+{
+    struct starpool_pool *pool = NULL;
+
+    while ((pool = sp_registry_next(pool)) != NULL) {
+        uint64_t threshold;
+        bool has_any, is_destroyed;
+
+        sp_lock_take(&pool->lock);
+        has_any = pool->ordered.reuse != NULL || pool->ordered.parked != NULL;
+        is_destroyed = pool->is_destroyed;
+        threshold = pool->release_threshold;
+        sp_lock_give(&pool->lock);
+        if (has_any && is_destroyed)
+            settle_destroyed(pool);
+        else if (has_any && has_too_much(pool))
+            sp_pool_trim(pool, threshold);
     }
 }

@@ -46,6 +46,15 @@ enum starpool_status sp_streams_submit(struct sp_stream *stream, struct sp_point
     return STARPOOL_OK;
 }
 
+void sp_streams_mark_alloc(struct sp_stream *stream)
+{
+    struct sp_point point;
+
+    /* Without the event only the question comes too early, until the stream's next free. */
+    if (stream->driver != NULL && stream->handle == STARPOOL_STREAM_PER_THREAD)
+        (void)!sp_streams_submit(stream, &point);
+}
+
 /* With the lock: everything of a stream up to a point has executed. */
 static void note(const struct sp_stream *stream, uint64_t seq, bool is_seen)
 {
@@ -109,7 +118,8 @@ static bool poll_event(struct sp_stream *stream, bool is_seen)
     if (seq == 0)
         return false;
     sp_streams_unlock();
-    is_done = says_done(stream->driver->cuEventQuery(event->event));
+    is_done =
+        says_done(stream->driver->cuEventQuery(event->event)) || sp_streams_has_gone(stream);
     sp_streams_lock();
     if (!is_done)
         return false;
@@ -155,15 +165,16 @@ static struct sp_stream *get_pending(sp_slot slot)
     return stream;
 }
 
-/* The first stream from a slot on that an answer of the driver could be news of, referenced. */
-static struct sp_stream *get_next_pending(sp_slot *slot)
+/* The first stream from a slot on that an answer of the driver could be news of, referenced:
+ * one of the driver's, or one of our own that is no more and may wait for those. */
+static struct sp_stream *get_next_pending(sp_slot *slot, bool is_drivers)
 {
     struct sp_stream *stream = NULL;
 
     sp_streams_lock();
     for (; *slot < sp_streams_order()->n_slots; ++*slot) {
         stream = find_pending(*slot);
-        if (stream != NULL &&
+        if (stream != NULL && (stream->driver != NULL) == is_drivers &&
             (stream->is_retired || stream->events[0].seq != 0 || stream->events[1].seq != 0))
             break;
         stream = NULL;
@@ -192,37 +203,60 @@ static void see_the_gone(void)
     sp_streams_unlock();
 }
 
-void sp_streams_poll(bool is_seen)
+static void poll_all(bool is_drivers, bool is_seen)
 {
     struct sp_stream *stream;
 
-    if (is_seen)
-        see_the_gone();
-    for (sp_slot slot = 0; (stream = get_next_pending(&slot)) != NULL; slot++) {
+    for (sp_slot slot = 0; (stream = get_next_pending(&slot, is_drivers)) != NULL; slot++) {
         poll_stream(stream, is_seen);
         sp_streams_put(stream);
     }
 }
 
-bool sp_streams_has_executed(struct sp_point point)
+void sp_streams_poll(bool is_seen)
 {
-    struct sp_stream *stream;
+    poll_all(true, is_seen);
+    poll_all(false, is_seen);
+    if (is_seen)
+        see_the_gone();
+}
+
+/* An allocation has no event behind it, but in a stream that only its thread can ask about. */
+static void ask_stream(const struct sp_stream *stream)
+{
+    struct sp_context context;
+
+    if (stream->handle == STARPOOL_STREAM_PER_THREAD ||
+        sp_context_enter_as(stream->driver, stream->context, &context) != STARPOOL_OK)
+        return;
+    (void)!starpool_stream_query(stream->handle);
+    sp_context_leave(&context);
+}
+
+static bool has_come_to(struct sp_point point)
+{
     bool is_done;
 
-    if (point.slot == SP_SLOT_HOST)
-        return true;
-    stream = get_pending(point.slot);
-    if (stream != NULL) {
-        poll_stream(stream, false);
-        /* An allocation has no event behind it. */
-        if (stream->driver != NULL && !stream->is_retired)
-            (void)!starpool_stream_query(stream->handle);
-        sp_streams_put(stream);
-    }
     sp_streams_lock();
     is_done = sp_streams_order()->streams[point.slot].done_seq >= point.seq;
     sp_streams_unlock();
     return is_done;
+}
+
+bool sp_streams_has_executed(struct sp_point point)
+{
+    struct sp_stream *stream;
+
+    if (point.slot == SP_SLOT_HOST || has_come_to(point))
+        return true;
+    stream = get_pending(point.slot);
+    if (stream != NULL) {
+        poll_stream(stream, false);
+        if (stream->driver != NULL && !stream->is_retired && !has_come_to(point))
+            ask_stream(stream);
+        sp_streams_put(stream);
+    }
+    return has_come_to(point);
 }
 
 /* The newest event that covers a point of a stream of the driver; NULL if none does. */
@@ -236,22 +270,29 @@ static sp_cu_event event_for(const struct sp_stream *stream, uint64_t seq)
     return older->seq >= seq ? older->event : NULL;
 }
 
+/* In the stream's context: wait for an event, or for all of the context where no event covers
+ * what is waited for; the stream's handle may be another's by now, or another thread's. */
+static enum starpool_status call_wait(const struct sp_driver *driver, sp_cu_event event)
+{
+    return event != NULL
+               ? sp_driver_status(driver->cuEventSynchronize(event), "cuEventSynchronize")
+               : sp_driver_status(driver->cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
 /* With the lock, which is given meanwhile: the host waits for a point of the driver. */
 static enum starpool_status wait_for(struct sp_stream *stream, uint64_t seq)
 {
     sp_cu_event event = event_for(stream, seq);
     struct sp_context context;
-    enum starpool_status status;
+    enum starpool_status status = STARPOOL_OK;
 
     sp_streams_unlock();
-    status = sp_context_enter_as(stream->driver, stream->context, &context);
-    if (status == STARPOOL_OK) {
-        status = event != NULL
-                     ? sp_driver_status(stream->driver->cuEventSynchronize(event),
-                                        "cuEventSynchronize")
-                     : sp_driver_status(stream->driver->cuStreamSynchronize(stream->handle),
-                                        "cuStreamSynchronize");
-        sp_context_leave(&context);
+    if (!sp_streams_has_gone(stream)) {
+        status = sp_context_enter_as(stream->driver, stream->context, &context);
+        if (status == STARPOOL_OK) {
+            status = call_wait(stream->driver, event);
+            sp_context_leave(&context);
+        }
     }
     sp_streams_lock();
     if (status == STARPOOL_OK)
@@ -314,6 +355,8 @@ static enum starpool_status await_stream(struct sp_stream *stream, struct sp_str
      * point. */
     if (event == NULL)
         return is_done ? STARPOOL_OK : STARPOOL_EINVAL;
+    if (sp_streams_has_gone(other))
+        return STARPOOL_OK;
     status = sp_context_enter_as(stream->driver, stream->context, &context);
     if (status != STARPOOL_OK)
         return status;

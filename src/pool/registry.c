@@ -202,10 +202,24 @@ static void unlink_pool(struct starpool_pool *pool)
         registry.slots &= ~((uint32_t)1 << pool->slot);
 }
 
+/* One that is not the last; false if it could be. */
+static bool drop_reference(struct starpool_pool *pool)
+{
+    unsigned n = atomic_load(&pool->n_references);
+
+    while (n > 1) {
+        if (atomic_compare_exchange_weak(&pool->n_references, &n, n - 1))
+            return true;
+    }
+    return false;
+}
+
 void sp_registry_put(struct starpool_pool *pool)
 {
     bool is_last;
 
+    if (drop_reference(pool))
+        return;
     sp_lock_take(&registry.lock);
     is_last = atomic_fetch_sub(&pool->n_references, 1) == 1;
     if (is_last)

@@ -5,9 +5,11 @@
 #include <starpool/stats.h>
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "numa/topo.h"
 #include "numa/verify.h"
+#include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
 
@@ -76,6 +78,14 @@ static const char *placement_name(enum starpool_placement placement)
     return placement == STARPOOL_STRICT ? "strict" : "spill";
 }
 
+static const char *backend_name(const struct starpool_pool *pool)
+{
+    if (pool->driver != NULL)
+        return "driver";
+    return pool->location.kind == STARPOOL_DEVICE ? "cpu-only device" : "host";
+}
+
+/* With the driver's own counters, unless it does not say them. */
 static void read_pool(struct starpool_pool *pool, struct starpool_pool_config *config_out,
                       struct starpool_stats *stats_out)
 {
@@ -84,6 +94,14 @@ static void read_pool(struct starpool_pool *pool, struct starpool_pool_config *c
     config_out->maximum = pool->maximum;
     sp_pool_collect(pool, stats_out);
     sp_lock_give(&pool->lock);
+    if (pool->driver != NULL)
+        (void)!sp_driver_pool_collect(pool, stats_out);
+}
+
+/* True for counters that are of interest only to who uses streams. */
+static bool is_ordered(const char *name)
+{
+    return strncmp(name, "ordered_", 8) == 0 || strncmp(name, "n_takes_", 8) == 0;
 }
 
 /* True for counters in bytes, by their names. */
@@ -100,6 +118,8 @@ static void print_counter(FILE *out, const char *name, const char *text, uint64_
 {
     char bytes[32];
 
+    if (is_ordered(name) && value == 0)
+        return;
     if (is_bytes(name))
         fprintf(out, "    %-12s %s\n", sp_bytes_text(bytes, sizeof(bytes), value), text);
     else
@@ -126,14 +146,20 @@ void sp_report_pool_text(FILE *out, struct starpool_pool *pool)
 
     read_pool(pool, &config, &stats);
     locate_pages(pool, &pages);
-    fprintf(out, "  %s (%s, %s, huge pages %s, limit %s)\n", pool->name,
-            kind_name(pool->location.kind), placement_name(config.placement),
-            huge_name(config.huge),
+    fprintf(out, "  %s (%s, %s, %s, huge pages %s, limit %s)\n", pool->name,
+            kind_name(pool->location.kind), backend_name(pool),
+            placement_name(config.placement), huge_name(config.huge),
             config.maximum == 0 ? "none" : sp_bytes_text(limit, sizeof(limit), config.maximum));
 #define PRINT(name, text) print_counter(out, #name, text, stats.name);
     STARPOOL_STATS_MAP(PRINT)
 #undef PRINT
     print_pages(out, &pages);
+}
+
+static void write_counter(struct sp_json *json, const char *name, uint64_t value)
+{
+    if (!is_ordered(name) || value != 0)
+        sp_json_number(json, name, value);
 }
 
 static void write_pages(struct sp_json *json, const struct starpool_pages *pages)
@@ -167,11 +193,12 @@ void sp_report_pool_json(struct sp_json *json, struct starpool_pool *pool)
     sp_json_string(json, "name", pool->name);
     sp_json_string(json, "kind", kind_name(pool->location.kind));
     sp_json_signed(json, "id", pool->location.id);
+    sp_json_string(json, "backend", backend_name(pool));
     sp_json_string(json, "placement", placement_name(config.placement));
     sp_json_string(json, "huge", huge_name(config.huge));
     sp_json_flag(json, "locked", config.is_locked);
     sp_json_number(json, "maximum", config.maximum);
-#define WRITE(name, text) sp_json_number(json, #name, stats.name);
+#define WRITE(name, text) write_counter(json, #name, stats.name);
     STARPOOL_STATS_MAP(WRITE)
 #undef WRITE
     write_pages(json, &pages);
@@ -208,11 +235,12 @@ static void __attribute__((destructor)) report_live_blocks(void)
     struct starpool_pool *pool = NULL;
 
     while ((pool = sp_registry_next(pool)) != NULL) {
-        struct starpool_pool_config config;
         struct starpool_stats stats;
         char bytes[32];
 
-        read_pool(pool, &config, &stats);
+        sp_lock_take(&pool->lock); /* The driver may be gone by now. */
+        sp_pool_collect(pool, &stats);
+        sp_lock_give(&pool->lock);
         if (stats.n_live > 0)
             sp_log(SP_LOG_INFO, "%s: %" PRIu64 " blocks (%s) are still live at exit",
                    pool->name, stats.n_live,

@@ -135,10 +135,13 @@ enum starpool_status starpool_pool_stats(struct starpool_pool *pool,
 
 enum starpool_status starpool_pool_reset_peaks(struct starpool_pool *pool)
 {
-    enum starpool_status status;
-
-    status = starpool_pool_set_attribute(pool, STARPOOL_ATTR_USED_HIGH, 0);
-    if (status != STARPOOL_OK)
-        return status;
-    return starpool_pool_set_attribute(pool, STARPOOL_ATTR_RESERVED_HIGH, 0);
+    if (pool == NULL)
+        return STARPOOL_EINVAL;
+    if (pool->driver != NULL)
+        return sp_driver_pool_reset_peaks(pool);
+    sp_lock_take(&pool->lock);
+    sp_pool_reset_used_high(pool);
+    pool->stats.reserved_high_bytes = pool->stats.reserved_bytes;
+    sp_lock_give(&pool->lock);
+    return STARPOOL_OK;
 }

@@ -186,13 +186,21 @@ static bool is_over(const struct sp_stream *stream)
                                   : numbers->done_seq >= stream->last_seq;
 }
 
+bool sp_streams_has_gone(const struct sp_stream *stream)
+{
+    return stream->witness != NULL && !sp_hidden_stream_lives(stream->driver, stream->witness);
+}
+
 static void free_stream(struct sp_stream *stream)
 {
+    bool has_events = stream->witness != NULL && !sp_streams_has_gone(stream);
+
     for (uint32_t i = 0; i < stream->n_marks; i++)
         sp_mark_fini(&stream->marks[i]);
     free(stream->marks);
-    /* Events of a context that the program makes go with it: their handles may be others'. */
-    for (size_t i = 0; i < SP_ARRAY_SIZE(stream->events) && stream->is_context_kept; i++) {
+    /* Events go with their context, also one that is not known to stay: their handles may be
+     * others'. */
+    for (size_t i = 0; i < SP_ARRAY_SIZE(stream->events) && has_events; i++) {
         if (stream->events[i].event != NULL)
             (void)stream->driver->cuEventDestroy(stream->events[i].event);
     }
@@ -324,7 +332,7 @@ static enum starpool_status make_events(struct sp_stream *stream)
         status = sp_context_enter_as(driver, stream->context, &context);
     if (status != STARPOOL_OK)
         return status;
-    status = sp_context_keep(driver, stream->context, &stream->is_context_kept);
+    status = sp_context_keep(driver, stream->context, &stream->witness);
     for (size_t i = 0; i < SP_ARRAY_SIZE(stream->events) && status == STARPOOL_OK; i++)
         status = sp_driver_status(
             driver->cuEventCreate(&stream->events[i].event, SP_CU_EVENT_DISABLE_TIMING),
@@ -333,12 +341,16 @@ static enum starpool_status make_events(struct sp_stream *stream)
     return status;
 }
 
-/* With the lock: what had the handle before has been destroyed, or the id would be the same.
- * The special handles mean several streams at a time. */
+/* These handles mean several streams at a time. */
+static bool is_special(starpool_stream handle)
+{
+    return handle == STARPOOL_STREAM_LEGACY || handle == STARPOOL_STREAM_PER_THREAD;
+}
+
+/* With the lock: what had the handle before has been destroyed, or the id would be the same. */
 static void retire_namesake(const struct sp_stream *stream)
 {
-    if (stream->handle == STARPOOL_STREAM_LEGACY ||
-        stream->handle == STARPOOL_STREAM_PER_THREAD)
+    if (is_special(stream->handle))
         return;
     for (sp_slot slot = 0; slot < streams.order.n_slots; slot++) {
         struct sp_stream *other = streams.by_slot[slot];
@@ -384,6 +396,16 @@ static enum starpool_status adopt(const struct sp_driver *driver, starpool_strea
     return status;
 }
 
+/* A special stream may keep its id where its context was reset, and our events are no more. */
+static void replace(struct sp_stream *stream)
+{
+    sp_streams_lock();
+    if (!stream->is_retired)
+        retire(stream);
+    sp_streams_unlock();
+    sp_streams_put(stream);
+}
+
 static enum starpool_status get_adopted(starpool_stream handle, struct sp_stream **stream_out)
 {
     const struct sp_driver *driver;
@@ -404,6 +426,10 @@ static enum starpool_status get_adopted(starpool_stream handle, struct sp_stream
     if (stream != NULL)
         stream->n_references++;
     sp_streams_unlock();
+    if (stream != NULL && is_special(handle) && sp_streams_has_gone(stream)) {
+        replace(stream);
+        stream = NULL;
+    }
     if (stream == NULL)
         return adopt(driver, handle, id, stream_out);
     *stream_out = stream;
@@ -425,6 +451,32 @@ enum starpool_status sp_streams_get(starpool_stream handle, struct sp_stream **s
         return get_adopted(handle, stream_out);
     *stream_out = stream;
     return STARPOOL_OK;
+}
+
+struct sp_stream *sp_streams_get_at(struct sp_point point)
+{
+    struct sp_stream *stream, *again = NULL;
+    struct sp_context context;
+
+    sp_streams_lock();
+    stream = sp_streams_at(point.slot);
+    if (stream != NULL && (stream->driver == NULL || stream->is_retired))
+        stream = NULL;
+    if (stream != NULL)
+        stream->n_references++;
+    sp_streams_unlock();
+    if (stream == NULL)
+        return NULL;
+    if (sp_context_enter_as(stream->driver, stream->context, &context) == STARPOOL_OK) {
+        if (sp_streams_get(stream->handle, &again) != STARPOOL_OK)
+            again = NULL;
+        sp_context_leave(&context);
+    }
+    sp_streams_put(stream);
+    if (again == stream || again == NULL)
+        return again;
+    sp_streams_put(again);
+    return NULL;
 }
 
 enum starpool_status sp_streams_location(struct sp_stream *stream,

@@ -11,6 +11,7 @@
 
 #include "src/driver/driver.h"
 #include "src/heap/order.h"
+#include "src/pool/context.h"
 
 /* A stream as it was when its handle was given. What never changes is read without the lock. */
 struct sp_stream {
@@ -21,7 +22,7 @@ struct sp_stream {
     uint64_t id;                       /* the driver's; 0: one of our own */
     uint64_t number;                   /* the order's, and in traces */
     sp_cu_context context;             /* of a driver's stream: what its events belong to */
-    bool is_context_kept;              /* it stays, and so do the events' handles */
+    const struct sp_hidden_stream *witness; /* lives as long as the events; NULL: unknown */
     struct sp_stream_event {
         sp_cu_event event;
         uint64_t seq; /* everything up to there comes before it; 0: not in use */
@@ -53,6 +54,14 @@ void sp_streams_see(const struct sp_stream *stream);
 /* With the lock: the number of a point's stream; STARPOOL_TRACE_HOST for the host. */
 uint64_t sp_streams_number(struct sp_point point);
 
+/* Whether what a stream of the driver has been given is gone with the context that it was made
+ * in. False if that is not known. */
+bool sp_streams_has_gone(const struct sp_stream *stream);
+
+/* The stream of the driver that a point is of, referenced, if its handle still means it to this
+ * thread in its own context; NULL: another one, or none. */
+struct sp_stream *sp_streams_get_at(struct sp_point point);
+
 /* With the lock: the stream in a slot; NULL if all of its operations have executed. */
 struct sp_stream *sp_streams_at(sp_slot slot);
 
@@ -60,7 +69,11 @@ struct sp_stream *sp_streams_at(sp_slot slot);
 STARPOOL_CHECK enum starpool_status sp_streams_submit(struct sp_stream *stream,
                                                       struct sp_point *point_out);
 
-/* What the order says already: make a stream of the driver wait for a point. A stream of our
+/* After an allocation: an event behind it where nobody but the stream's thread could ask how
+ * far the stream has come. */
+void sp_streams_mark_alloc(struct sp_stream *stream);
+
+/* Make a stream of the driver wait for a point; the order is told by others. A stream of our
  * own that it waits for is executed. */
 STARPOOL_CHECK enum starpool_status sp_streams_await(struct sp_stream *stream,
                                                      struct sp_point point);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 
 static const char *remedy(const struct starpool_pool *pool, enum starpool_status status,
@@ -56,18 +57,41 @@ static const char *remedy(const struct starpool_pool *pool, enum starpool_status
     return starpool_status_text(status);
 }
 
+/* With the driver's own counters, unless it does not say them. */
+static void read_stats(struct starpool_pool *pool, struct starpool_stats *stats_out,
+                       uint64_t *maximum_out)
+{
+    sp_lock_take(&pool->lock);
+    sp_pool_collect(pool, stats_out);
+    *maximum_out = pool->maximum;
+    sp_lock_give(&pool->lock);
+    if (pool->driver != NULL)
+        (void)!sp_driver_pool_collect(pool, stats_out);
+}
+
+/* What would help, in a text of its own where it is the driver that refuses. */
+static const char *help(const struct starpool_pool *pool, enum starpool_status status,
+                        bool is_at_limit, char *text, size_t text_size)
+{
+    const char *call;
+    int answer = starpool_driver_error(&call);
+
+    if (pool->driver == NULL || is_at_limit || status != STARPOOL_ENOMEM)
+        return remedy(pool, status, is_at_limit);
+    snprintf(text, text_size, "free memory of the device (the driver answered %d to %s)",
+             answer, call);
+    return text;
+}
+
 char *sp_pool_why(struct starpool_pool *pool, size_t size, enum starpool_status status,
                   char *text, size_t text_size)
 {
-    char asked[32], used[32], cached[32], reserved[32], hole[32], limit[32];
+    char asked[32], used[32], cached[32], reserved[32], hole[32], limit[32], answer[128];
     struct starpool_stats stats;
     uint64_t maximum;
     bool is_at_limit;
 
-    sp_lock_take(&pool->lock);
-    sp_pool_collect(pool, &stats);
-    maximum = pool->maximum;
-    sp_lock_give(&pool->lock);
+    read_stats(pool, &stats, &maximum);
     is_at_limit = maximum != 0 && (stats.reserved_bytes >= maximum ||
                                    maximum - stats.reserved_bytes < sp_round_up(size, SP_PAGE));
     snprintf(text, text_size,
@@ -81,6 +105,6 @@ char *sp_pool_why(struct starpool_pool *pool, size_t size, enum starpool_status 
              maximum == 0 ? "" : ", limit ",
              maximum == 0 ? "" : sp_bytes_text(limit, sizeof(limit), maximum),
              sp_bytes_text(hole, sizeof(hole), stats.largest_hole_bytes),
-             remedy(pool, status, is_at_limit));
+             help(pool, status, is_at_limit, answer, sizeof(answer)));
     return text;
 }

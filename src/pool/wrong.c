@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/util/options.h"
 
@@ -92,11 +93,53 @@ static void describe(const struct starpool_pool *pool, void *ptr)
            pool->name);
 }
 
+static void count(struct starpool_pool *pool)
+{
+    sp_lock_take(&pool->lock);
+    pool->stats.n_wrong_frees++;
+    sp_lock_give(&pool->lock);
+}
+
+static void describe_drivers(const struct starpool_pool *pool, const void *ptr,
+                             const struct sp_driver_place *place)
+{
+    if (!place->is_live && place->start == (uintptr_t)ptr)
+        sp_log(SP_LOG_ERROR, "free of %p: freed before: a block of %zu bytes of %s was there",
+               ptr, place->size, pool->name);
+    else
+        sp_log(SP_LOG_ERROR,
+               "free of %p: %" PRIuPTR " bytes inside the %s block of %zu bytes at %p of %s",
+               ptr, (uintptr_t)ptr - place->start, place->is_live ? "live" : "freed",
+               place->size, (void *)place->start, pool->name);
+}
+
+/* In memory of the driver; false if it is not there, or its pool has gone. */
+static bool tell_of_drivers(const void *ptr)
+{
+    struct starpool_pool *pool = NULL;
+    struct sp_driver_place place;
+
+    if (!sp_driver_pool_locate(ptr, &place))
+        return false;
+    do
+        pool = sp_registry_next(pool);
+    while (pool != NULL && pool->id != place.pool_id);
+    if (pool == NULL)
+        return false;
+    if (may_say())
+        describe_drivers(pool, ptr, &place);
+    count(pool);
+    sp_registry_put(pool);
+    return true;
+}
+
 bool sp_wrong_free(void *ptr, bool must_be_ours)
 {
     struct starpool_pool *pool;
 
     if (!sp_addrmap_is_ours((uintptr_t)ptr)) {
+        if (must_be_ours && tell_of_drivers(ptr))
+            return true;
         if (must_be_ours && may_say())
             sp_log(SP_LOG_ERROR, "free of %p: not the address of a block of any pool", ptr);
         return false;
@@ -106,9 +149,7 @@ bool sp_wrong_free(void *ptr, bool must_be_ours)
         return false; /* The piece has gone meanwhile. */
     if (may_say())
         describe(pool, ptr);
-    sp_lock_take(&pool->lock);
-    pool->stats.n_wrong_frees++;
-    sp_lock_give(&pool->lock);
+    count(pool);
     sp_registry_put(pool);
     return true;
 }

@@ -189,7 +189,7 @@ static void show_options(void)
     for (unsigned i = 0; i < SP_N_OPTIONS; i++) {
         const struct sp_option *option = sp_option((enum sp_option_id)i);
 
-        printf("  %-22s = %-12s (%s)\n", option->name,
+        printf("  %-23s = %-12s (%s)\n", option->name,
                *option->value == '\0' ? "\"\"" : option->value,
                sp_info_origin((int)option->origin));
     }

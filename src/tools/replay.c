@@ -75,6 +75,8 @@ static bool parse_reuse(char *list, struct sp_replay_config *config)
         *rows[i].flag = false;
     if (strcmp(list, "none") == 0)
         return true;
+    if (list[strspn(list, ",")] == '\0')
+        return false;
     for (char *word = strtok_r(list, ",", &rest); word != NULL;
          word = strtok_r(NULL, ",", &rest)) {
         size_t i = 0;
@@ -249,7 +251,7 @@ static void write_pool(struct sp_json *json, const struct sp_replay_pool *pool, 
 }
 
 static void write_json(const struct sp_replay_config *config,
-                       const struct sp_replay_result *result)
+                       const struct sp_replay_result *result, bool is_whole)
 {
     const struct {
         const char *key;
@@ -271,6 +273,7 @@ static void write_json(const struct sp_replay_config *config,
     struct sp_json json;
 
     sp_json_begin(&json, stdout);
+    sp_json_flag(&json, "is_whole", is_whole);
     sp_json_string(&json, "on", config->on_model ? "model" : "pool");
     for (size_t i = 0; i < SP_ARRAY_SIZE(rows); i++)
         sp_json_number(&json, rows[i].key, rows[i].value);
@@ -298,9 +301,9 @@ static int replay(struct starpool_trace *reader, const char *path,
         sp_replay_fini(&result);
         return SP_EXIT_UNAVAILABLE;
     }
-    if (status == STARPOOL_OK || result.n_records > 0) {
+    if (status == STARPOOL_OK || result.n_records > 0 || is_json) {
         if (is_json)
-            write_json(config, &result);
+            write_json(config, &result, status == STARPOOL_OK);
         else
             show(config, &result);
         written = sp_tools_finish("replay");

@@ -18,8 +18,12 @@ enum sp_exit sp_trace_file_open(const char *command, const char *path,
     status = starpool_trace_open(path, reader_out);
     if (status == STARPOOL_OK)
         return SP_EXIT_DONE;
-    sp_tools_say(command, "%s: %s", path,
-                 errno != 0 ? strerror(errno) : starpool_status_text(status));
+    if (errno != 0)
+        sp_tools_say(command, "%s: %s", path, strerror(errno));
+    else if (status == STARPOOL_EIO)
+        sp_tools_say(command, "%s: it is no file, but a directory, a pipe or a device", path);
+    else
+        sp_tools_say(command, "%s: %s", path, starpool_status_text(status));
     return SP_EXIT_USAGE;
 }
 

@@ -90,7 +90,7 @@ static int verify_trace(const char *path, bool is_json)
     if (exit_status != SP_EXIT_DONE)
         return (int)exit_status;
     status = sp_trace_check(reader, &check);
-    if (status == STARPOOL_OK || check.n_records > 0) {
+    if (status == STARPOOL_OK || check.n_records > 0 || is_json) {
         if (is_json)
             write_json(&check, status == STARPOOL_OK);
         else

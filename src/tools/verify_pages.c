@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/util/json.h"
 #include "src/util/util.h"
@@ -196,6 +197,22 @@ static bool write_json(FILE *maps, struct total *total)
     return is_read;
 }
 
+/* The file could not be opened, as errno says. */
+static void tell_why_not(const char *process, const char *path)
+{
+    int error = errno;
+    char folder[64];
+
+    snprintf(folder, sizeof(folder), "/proc/%.20s", process);
+    if (error != ENOENT)
+        sp_tools_say("verify", "%s: %s", path, strerror(error));
+    else if (access(folder, F_OK) == 0)
+        sp_tools_say("verify", "%s: the kernel has no NUMA", path);
+    else
+        sp_tools_say("verify", "there is no process %s; a file of that name is written ./%s",
+                     process, process);
+}
+
 enum sp_exit sp_verify_pages(const char *process, bool is_json)
 {
     struct total total = {0, 0, 0};
@@ -207,9 +224,7 @@ enum sp_exit sp_verify_pages(const char *process, bool is_json)
     snprintf(path, sizeof(path), "/proc/%.20s/numa_maps", process);
     maps = fopen(path, "re");
     if (maps == NULL) {
-        sp_tools_say("verify", "%s: %s", path,
-                     errno == ENOENT ? "there is no such process, or the kernel has no NUMA"
-                                     : strerror(errno));
+        tell_why_not(process, path);
         return SP_EXIT_USAGE;
     }
     is_read = is_json ? write_json(maps, &total) : show(maps, &total);

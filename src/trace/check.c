@@ -45,13 +45,15 @@ struct wait {
 
 /* Numbers of a stream are its points plus `base`: those of a slot must go on. What it waits for
  * since its last operation is no operation's yet, but the stream's, if all of that is waited
- * for.
+ * for. What the checker has been told of is not told again: of a stream that does nothing but
+ * wait there would be ever more. n_executed <= n_waits <= room.
  */
 struct stream {
     uint32_t slot;
     uint64_t base, last;
-    struct wait *waits;
+    struct wait *waits; /* that the host has not seen over */
     size_t n_waits, room;
+    size_t n_executed; /* the first ones have executed */
 };
 
 struct state {
@@ -214,6 +216,7 @@ static uint64_t number_of(struct state *state, struct stream *stream, uint64_t p
     if (number > stream->last) {
         stream->last = number;
         stream->n_waits = 0;
+        stream->n_executed = 0;
         sp_checker_submit(state->checker, stream->slot, number);
     }
     return number;
@@ -233,14 +236,29 @@ static void forget_stream(struct state *state, uint64_t id)
     free(stream);
 }
 
-/* Up to a point (0: all of the stream) it has executed, and the host may know. */
-static void finish(struct state *state, struct stream *stream, uint64_t point,
-                   void (*tell)(struct sp_checker *, uint32_t slot, uint64_t number))
+/* Up to a point (0: all of the stream) it has executed, though nobody waited. */
+static void execute(struct state *state, struct stream *stream, uint64_t point)
 {
     if (point != 0 || stream->last > stream->base)
-        tell(state->checker, stream->slot, number_of(state, stream, point));
-    for (size_t i = 0; point == 0 && i < stream->n_waits; i++)
-        tell(state->checker, stream->waits[i].slot, stream->waits[i].number);
+        sp_checker_executed(state->checker, stream->slot, number_of(state, stream, point));
+    for (; point == 0 && stream->n_executed < stream->n_waits; stream->n_executed++) {
+        const struct wait *wait = &stream->waits[stream->n_executed];
+
+        sp_checker_executed(state->checker, wait->slot, wait->number);
+    }
+}
+
+/* The same, and the host knows. */
+static void see(struct state *state, struct stream *stream, uint64_t point)
+{
+    if (point != 0 || stream->last > stream->base)
+        sp_checker_see(state->checker, stream->slot, number_of(state, stream, point));
+    if (point != 0)
+        return;
+    for (size_t i = 0; i < stream->n_waits; i++)
+        sp_checker_see(state->checker, stream->waits[i].slot, stream->waits[i].number);
+    stream->n_waits = 0;
+    stream->n_executed = 0;
 }
 
 static void see_all(struct state *state)
@@ -249,7 +267,7 @@ static void see_all(struct state *state)
     size_t index = 0;
 
     while ((slot = sp_map_next(&state->streams, &index)) != NULL)
-        finish(state, (struct stream *)(uintptr_t)slot->value, 0, sp_checker_see);
+        see(state, (struct stream *)(uintptr_t)slot->value, 0);
 }
 
 static void wait_for(struct state *state, struct stream *stream, struct stream *other,
@@ -291,9 +309,9 @@ static void check_order(struct state *state, const struct starpool_trace_record 
     if (record->kind == STARPOOL_TRACE_RECORD)
         number_of(state, stream, record->point);
     else if (record->kind == STARPOOL_TRACE_EXECUTED)
-        finish(state, stream, record->point, sp_checker_executed);
+        execute(state, stream, record->point);
     else if (record->kind == STARPOOL_TRACE_SYNCHRONIZE)
-        finish(state, stream, record->point, sp_checker_see);
+        see(state, stream, record->point);
     else if (other != NULL)
         wait_for(state, stream, other, record->point);
 }

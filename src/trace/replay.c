@@ -18,7 +18,8 @@
 /* Records between two reports of progress. */
 #define STRIDE 65536
 
-/* A pool of the trace and the new one; NULL if there could be none. */
+/* A pool of the trace and the new one; NULL if there could be none, and then each of its
+ * requests is refused. */
 struct pool {
     void *target;
     struct sp_replay_pool result;
@@ -43,7 +44,8 @@ struct replay {
     struct sp_map pools, streams, blocks; /* by the trace's numbers and addresses */
     uint64_t request_ticks, free_ticks;
     uint64_t begin_ticks, begin_ns;
-    bool is_short; /* of memory */
+    bool is_counter; /* ticks are the processor's; asking each time costs more than a request */
+    bool is_short;   /* of memory */
 };
 
 static void note(struct replay *replay, enum starpool_status status)
@@ -51,9 +53,9 @@ static void note(struct replay *replay, enum starpool_status status)
     replay->result->n_failed += status != STARPOOL_OK;
 }
 
-static uint64_t now(void)
+static uint64_t now(const struct replay *replay)
 {
-    return sp_trace_has_counter() ? sp_trace_counter() : sp_trace_system_ns();
+    return sp_trace_ticks(replay->is_counter);
 }
 
 /* ---- pools and streams ------------------------------------------------------------------ */
@@ -175,14 +177,15 @@ static void request(struct replay *replay, const struct starpool_trace_record *r
     struct pool *pool = pool_of(replay, record->pool);
     struct stream *stream = stream_of(replay, record->stream);
     size_t size = scaled(replay, record->size);
-    enum starpool_status status;
+    enum starpool_status status = STARPOOL_ENOTINIT;
     uint64_t address, begin;
 
-    if (pool == NULL || pool->target == NULL)
+    if (pool == NULL)
         return;
-    begin = now();
-    status = replay->ops->alloc(pool->target, size, target_of(stream), &address);
-    replay->request_ticks += now() - begin;
+    begin = now(replay);
+    if (pool->target != NULL)
+        status = replay->ops->alloc(pool->target, size, target_of(stream), &address);
+    replay->request_ticks += now(replay) - begin;
     replay->result->n_requests++;
     pool->result.n_requests++;
     if (status != STARPOOL_OK) {
@@ -206,9 +209,9 @@ static void give(struct replay *replay, const struct starpool_trace_record *reco
         return;
     }
     block = (void *)(uintptr_t)value;
-    begin = now();
+    begin = now(replay);
     note(replay, replay->ops->free(block->address, target_of(stream)));
-    replay->free_ticks += now() - begin;
+    replay->free_ticks += now(replay) - begin;
     replay->result->n_frees++;
     block->pool->result.asked_bytes -= block->size;
     free(block);
@@ -371,7 +374,7 @@ static void collect(struct replay *replay)
 static double average_ns(const struct replay *replay, uint64_t ticks, uint64_t n)
 {
     double span_ns = (double)(sp_trace_system_ns() - replay->begin_ns);
-    double span = (double)(now() - replay->begin_ticks);
+    double span = (double)(now(replay) - replay->begin_ticks);
 
     return n == 0 || span <= 0 ? 0 : (double)ticks / (double)n * span_ns / span;
 }
@@ -419,6 +422,7 @@ enum starpool_status sp_replay_run(struct starpool_trace *reader,
         .config = config,
         .ops = config->on_model ? &sp_replay_on_model : &sp_replay_on_pools,
         .result = result,
+        .is_counter = sp_trace_has_counter(),
     };
     enum starpool_status status;
 
@@ -427,7 +431,7 @@ enum starpool_status sp_replay_run(struct starpool_trace *reader,
     if (status != STARPOOL_OK)
         return status;
     replay.begin_ns = sp_trace_system_ns();
-    replay.begin_ticks = now();
+    replay.begin_ticks = now(&replay);
     status = play_all(&replay, reader);
     result->request_ns = average_ns(&replay, replay.request_ticks, result->n_requests);
     result->free_ns = average_ns(&replay, replay.free_ticks, result->n_frees);
