@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "src/util/util.h"
+
 /* Cells of the first chunk; each further one has twice as many, so that there are few. */
 #define FIRST_CELLS 128
 
@@ -67,6 +69,7 @@ void *sp_handles_add(struct sp_handles *handles, void *object)
     if (handles->free == NULL && !add_chunk(handles))
         return NULL;
     cell = handles->free;
+    SP_ASSERT(cell != NULL);
     handles->free = cell->next;
     cell->object = object;
     return cell;
