@@ -95,9 +95,13 @@ enum starpool_status starpool_stream_query(starpool_stream handle)
 
 static bool knows_the_same(const struct sp_clock *a, const struct sp_clock *b)
 {
-    return a->n_points == b->n_points &&
-           (a->n_points == 0 ||
-            memcmp(a->points, b->points, a->n_points * sizeof(*a->points)) == 0);
+    if (a->n_points != b->n_points)
+        return false;
+    for (uint32_t i = 0; i < a->n_points; i++) {
+        if (a->points[i].slot != b->points[i].slot || a->points[i].seq != b->points[i].seq)
+            return false;
+    }
+    return true;
 }
 
 /* With the lock: forget marks that no wait can need: of a point that has executed, with all
