@@ -63,6 +63,7 @@ cholesky_tests = \
 if HAVE_CMOCKA
 check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 %C%_libsupport_la_SOURCES = \
+	%D%/driver_fixture.h %D%/driver_fixture.c \
 	%D%/fixture.h %D%/fixture.c \
 	%D%/model_fixture.h %D%/model_fixture.c \
 	%D%/oracle.h %D%/oracle.c \
@@ -72,6 +73,7 @@ check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 	%D%/reuse_world.h %D%/reuse_world.c \
 	%D%/roles.h %D%/roles.c \
 	%D%/script.h %D%/script.c \
+	%D%/stream_fixture.h %D%/stream_fixture.c \
 	%D%/support.h %D%/support.c \
 	%D%/trace_case.h %D%/trace_case.c
 

@@ -56,6 +56,7 @@ static int teardown(void **state)
     sp_driver_reset();
     if (fake.library != NULL)
         (void)dlclose(fake.library);
+    fake.library = NULL; /* The group ends with this, too. */
     return 0;
 }
 

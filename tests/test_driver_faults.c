@@ -18,105 +18,22 @@
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
 #include "src/util/util.h"
+#include "tests/driver_fixture.h"
+#include "tests/fixture.h"
 
 static const struct starpool_location host = {STARPOOL_HOST, 0};
 static const struct starpool_location device0 = {STARPOOL_DEVICE, 0};
 
-static struct {
-    const struct sp_driver *driver;
-    sp_cu_context context;
-    struct starpool_pool *pool; /* the driver's, on device 0 */
-    struct starpool_pool *host; /* our own, which lets only streams wait */
-    sp_cu_stream a, b;
-} on;
-
-static struct gate {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    bool is_open;
-    bool is_answered, is_heard; /* of another thread; see own_stream() */
-} gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-static void wait_until(const bool *flag)
+static int setup(void **state)
 {
-    pthread_mutex_lock(&gate.mutex);
-    while (!*flag)
-        pthread_cond_wait(&gate.changed, &gate.mutex);
-    pthread_mutex_unlock(&gate.mutex);
-}
-
-static void set(bool *flag)
-{
-    pthread_mutex_lock(&gate.mutex);
-    *flag = true;
-    pthread_cond_broadcast(&gate.changed);
-    pthread_mutex_unlock(&gate.mutex);
-}
-
-static void wait_at_gate(void *arg)
-{
-    (void)arg;
-    wait_until(&gate.is_open);
-}
-
-static void close_gate_in(sp_cu_stream stream)
-{
-    gate.is_open = false;
-    assert_int_equal(on.driver->cuLaunchHostFunc(stream, wait_at_gate, NULL), SP_CU_SUCCESS);
+    (void)state;
+    return sp_driver_fixture_setup(0, true);
 }
 
 static void make_streams(void)
 {
     assert_int_equal(on.driver->cuStreamCreate(&on.a, SP_CU_STREAM_NON_BLOCKING), 0);
     assert_int_equal(on.driver->cuStreamCreate(&on.b, SP_CU_STREAM_NON_BLOCKING), 0);
-}
-
-static int setup(void **state)
-{
-    struct starpool_pool_config config;
-
-    (void)state;
-    memset(&gate.is_open, 0, sizeof(gate) - offsetof(struct gate, is_open));
-    if (sp_driver_get(&on.driver) != STARPOOL_OK ||
-        on.driver->cuDevicePrimaryCtxRetain(&on.context, 0) != SP_CU_SUCCESS ||
-        on.driver->cuCtxSetCurrent(on.context) != SP_CU_SUCCESS)
-        return -1;
-    make_streams();
-    starpool_pool_config_init(&config);
-    config.location = device0;
-    if (starpool_pool_create(&config, &on.pool) != STARPOOL_OK)
-        return -1;
-    starpool_pool_config_init(&config);
-    config.is_opportunistic = false;
-    return starpool_pool_create(&config, &on.host) == STARPOOL_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    starpool_pool_destroy(on.pool);
-    starpool_pool_destroy(on.host);
-    (void)on.driver->cuStreamDestroy(on.a);
-    (void)on.driver->cuStreamDestroy(on.b);
-    (void)on.driver->cuCtxSetCurrent(NULL);
-    (void)on.driver->cuDevicePrimaryCtxRelease(0);
-    return 0;
-}
-
-static void *alloc_from(struct starpool_pool *pool, starpool_stream stream, size_t size)
-{
-    void *ptr = NULL;
-
-    assert_ok(starpool_alloc(pool, size, stream, &ptr));
-    return ptr;
-}
-
-static struct starpool_stats stats_of(struct starpool_pool *pool)
-{
-    struct starpool_stats stats = {.struct_size = sizeof(stats)};
-
-    assert_ok(starpool_pool_stats(pool, &stats));
-    return stats;
 }
 
 /* ---- streams that only their thread can name --------------------------------------------- */
@@ -133,14 +50,14 @@ static void *own_stream(void *arg)
 
     (void)arg;
     theirs.is_ok = on.driver->cuCtxSetCurrent(on.context) == SP_CU_SUCCESS &&
-                   on.driver->cuLaunchHostFunc(own, wait_at_gate, NULL) == SP_CU_SUCCESS &&
+                   on.driver->cuLaunchHostFunc(own, sp_gate_pass, NULL) == SP_CU_SUCCESS &&
                    starpool_alloc(on.host, 1000, own, &theirs.of_host) == STARPOOL_OK &&
                    starpool_alloc(on.pool, 1000, own, &theirs.of_driver) == STARPOOL_OK;
-    set(&gate.is_answered);
+    sp_gate_set(&gate.is_answered);
     if (!theirs.is_ok)
         return NULL;
     theirs.is_ok = on.driver->cuStreamSynchronize(own) == SP_CU_SUCCESS;
-    wait_until(&gate.is_heard);
+    sp_gate_wait(&gate.is_heard);
     return NULL;
 }
 
@@ -150,14 +67,14 @@ static void block_of_another_threads_stream_is_ready_when_that_has_come_there(vo
 
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, own_stream, NULL), 0);
-    wait_until(&gate.is_answered);
+    sp_gate_wait(&gate.is_answered);
     assert_false(starpool_is_ready(theirs.of_host));
     assert_false(starpool_is_ready(theirs.of_driver));
-    set(&gate.is_open);
+    sp_gate_set(&gate.is_open);
     assert_int_equal(on.driver->cuCtxSynchronize(), SP_CU_SUCCESS);
     assert_true(starpool_is_ready(theirs.of_host));
     assert_true(starpool_is_ready(theirs.of_driver));
-    set(&gate.is_heard);
+    sp_gate_set(&gate.is_heard);
     pthread_join(thread, NULL);
     assert_true(theirs.is_ok);
     assert_ok(starpool_free(theirs.of_host, STARPOOL_STREAM_HOST));
@@ -170,12 +87,12 @@ static void host_waits_for_another_threads_stream_and_not_its_own(void **state)
 
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, own_stream, NULL), 0);
-    wait_until(&gate.is_answered);
-    set(&gate.is_open);
+    sp_gate_wait(&gate.is_answered);
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_free(theirs.of_driver, STARPOOL_STREAM_HOST));
-    assert_int_equal(stats_of(on.pool).used_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.pool).used_bytes, 0);
     assert_int_equal(starpool_model_violations(NULL), 0);
-    set(&gate.is_heard);
+    sp_gate_set(&gate.is_heard);
     pthread_join(thread, NULL);
     assert_true(theirs.is_ok);
     assert_ok(starpool_free(theirs.of_host, STARPOOL_STREAM_HOST));
@@ -188,14 +105,14 @@ static void host_frees_a_block_no_sooner_than_it_is_allocated(void **state)
     void *ptr;
 
     (void)state;
-    close_gate_in(on.a);
-    ptr = alloc_from(on.pool, on.a, 1000);
+    sp_gate_close_in(on.a);
+    ptr = sp_driver_fixture_alloc(on.pool, on.a, 1000);
     assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
     assert_int_equal(starpool_model_violations(NULL), 0);
-    assert_int_equal(stats_of(on.pool).n_live, 0);
-    set(&gate.is_open);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_live, 0);
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_stream_synchronize(on.a));
-    assert_int_equal(stats_of(on.pool).used_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.pool).used_bytes, 0);
     assert_int_equal(starpool_model_violations(NULL), 0);
 }
 
@@ -206,41 +123,41 @@ static void early_block_of_a_stream_that_is_gone_is_waited_for(void **state)
 
     (void)state;
     assert_int_equal(on.driver->cuStreamCreate(&gone, SP_CU_STREAM_NON_BLOCKING), 0);
-    ptr = alloc_from(on.pool, gone, 1000);
+    ptr = sp_driver_fixture_alloc(on.pool, gone, 1000);
     assert_int_equal(on.driver->cuStreamDestroy(gone), SP_CU_SUCCESS);
     assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
     assert_int_equal(starpool_model_violations(NULL), 0);
-    assert_int_equal(stats_of(on.pool).used_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.pool).used_bytes, 0);
 }
 
 static void wrong_frees_of_the_drivers_blocks_are_counted(void **state)
 {
-    char *ptr = alloc_from(on.pool, on.a, 1000);
+    char *ptr = sp_driver_fixture_alloc(on.pool, on.a, 1000);
 
     (void)state;
     assert_status(STARPOOL_EINVAL, starpool_free(ptr + 256, on.a));
-    assert_int_equal(stats_of(on.pool).n_wrong_frees, 1);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_wrong_frees, 1);
     assert_ok(starpool_free(ptr, on.a));
     assert_status(STARPOOL_EINVAL, starpool_free(ptr, on.a));
     assert_status(STARPOOL_EINVAL, starpool_free(ptr, STARPOOL_STREAM_HOST));
-    assert_int_equal(stats_of(on.pool).n_wrong_frees, 3);
-    assert_int_equal(stats_of(on.pool).n_frees, 1);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_wrong_frees, 3);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_frees, 1);
 }
 
 /* ---- contexts that are reset ------------------------------------------------------------- */
 
 static void pool_of_the_driver_serves_the_host_after_a_reset(void **state)
 {
-    void *ptr = alloc_from(on.pool, STARPOOL_STREAM_HOST, 1000);
+    void *ptr = sp_driver_fixture_alloc(on.pool, STARPOOL_STREAM_HOST, 1000);
 
     (void)state;
     assert_int_equal(on.driver->cuDevicePrimaryCtxReset(0), SP_CU_SUCCESS);
     make_streams();
     assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
-    ptr = alloc_from(on.pool, STARPOOL_STREAM_HOST, 1000);
+    ptr = sp_driver_fixture_alloc(on.pool, STARPOOL_STREAM_HOST, 1000);
     assert_true(starpool_is_ready(ptr));
     assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
-    assert_int_equal(stats_of(on.pool).used_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.pool).used_bytes, 0);
 }
 
 /* Handles of what a reset has taken come back: the program's events have them then. */
@@ -249,19 +166,20 @@ static void events_that_a_reset_has_taken_are_left_alone(void **state)
     sp_cu_event events[64];
 
     (void)state;
-    assert_ok(starpool_free(alloc_from(on.host, on.a, 1000), on.a));
+    assert_ok(starpool_free(sp_driver_fixture_alloc(on.host, on.a, 1000), on.a));
     assert_int_equal(on.driver->cuDevicePrimaryCtxReset(0), SP_CU_SUCCESS);
     make_streams();
-    close_gate_in(on.b);
+    sp_gate_close_in(on.b);
     for (size_t i = 0; i < SP_ARRAY_SIZE(events); i++) {
         assert_int_equal(on.driver->cuEventCreate(&events[i], SP_CU_EVENT_DISABLE_TIMING), 0);
         assert_int_equal(on.driver->cuEventRecord(events[i], on.b), SP_CU_SUCCESS);
     }
-    assert_ok(starpool_free(alloc_from(on.host, on.a, 1000), on.a)); /* the handle's next */
+    assert_ok(starpool_free(sp_driver_fixture_alloc(on.host, on.a, 1000),
+                            on.a)); /* the handle's next */
     assert_ok(starpool_stream_synchronize(on.a));
     assert_ok(starpool_pool_trim(on.host, 0));
-    assert_int_equal(stats_of(on.host).ordered_pending_bytes, 0);
-    set(&gate.is_open);
+    assert_int_equal(sp_fixture_stats_of(on.host).ordered_pending_bytes, 0);
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_stream_synchronize(on.b));
     for (size_t i = 0; i < SP_ARRAY_SIZE(events); i++)
         assert_int_equal(on.driver->cuEventDestroy(events[i]), SP_CU_SUCCESS);
@@ -271,40 +189,40 @@ static void special_streams_serve_after_a_reset(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        assert_ok(starpool_free(alloc_from(on.host, NULL, 1000), NULL));
+        assert_ok(starpool_free(sp_driver_fixture_alloc(on.host, NULL, 1000), NULL));
         assert_int_equal(on.driver->cuDevicePrimaryCtxReset(0), SP_CU_SUCCESS);
     }
     make_streams();
-    assert_ok(starpool_free(alloc_from(on.host, NULL, 1000), NULL));
+    assert_ok(starpool_free(sp_driver_fixture_alloc(on.host, NULL, 1000), NULL));
     assert_ok(starpool_stream_synchronize(NULL));
     assert_ok(starpool_pool_trim(on.host, 0));
-    assert_int_equal(stats_of(on.host).ordered_pending_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.host).ordered_pending_bytes, 0);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------- */
 
 static void wait_that_nobody_can_make_is_not_believed(void **state)
 {
-    void *ptr = alloc_from(on.host, on.a, 2 * SP_MIB), *other = &on;
+    void *ptr = sp_driver_fixture_alloc(on.host, on.a, 2 * SP_MIB), *other = &on;
 
     (void)state;
-    close_gate_in(on.a);
+    sp_gate_close_in(on.a);
     assert_ok(starpool_free(ptr, on.a));
     assert_ok(starpool_model_inject("cuStreamWaitEvent@1=999,cuEventSynchronize@1=999"));
     assert_status(STARPOOL_EDRIVER, starpool_alloc(on.host, 2 * SP_MIB, on.b, &other));
     assert_ptr_equal(other, &on);
-    assert_int_equal(stats_of(on.host).n_takes_internal, 0);
+    assert_int_equal(sp_fixture_stats_of(on.host).n_takes_internal, 0);
     assert_ok(starpool_pool_set_attribute(on.host, STARPOOL_ATTR_INTERNAL_WAITS, 0));
-    other = alloc_from(on.host, on.b, 2 * SP_MIB);
+    other = sp_driver_fixture_alloc(on.host, on.b, 2 * SP_MIB);
     assert_ptr_not_equal(other, ptr);
-    set(&gate.is_open);
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_free(other, on.b));
 }
 
 static void driver_is_named_where_it_refuses(void **state)
 {
     char text[SP_WHY_SIZE];
-    void *ptr = NULL, *block = alloc_from(on.pool, on.a, SP_MIB);
+    void *ptr = NULL, *block = sp_driver_fixture_alloc(on.pool, on.a, SP_MIB);
 
     (void)state;
     assert_status(STARPOOL_ENOMEM, starpool_alloc(on.pool, (size_t)1 << 40, on.a, &ptr));
@@ -317,7 +235,7 @@ static void driver_is_named_where_it_refuses(void **state)
 
 static void marks_start_again_together_or_not_at_all(void **state)
 {
-    void *ptr = alloc_from(on.pool, STARPOOL_STREAM_HOST, 4 * SP_MIB);
+    void *ptr = sp_driver_fixture_alloc(on.pool, STARPOOL_STREAM_HOST, 4 * SP_MIB);
 
     (void)state;
     assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
@@ -327,12 +245,12 @@ static void marks_start_again_together_or_not_at_all(void **state)
         snprintf(fault, sizeof(fault), "cuMemPoolSetAttribute@%d=999", i);
         assert_ok(starpool_model_inject(fault));
         assert_status(STARPOOL_EDRIVER, starpool_pool_reset_peaks(on.pool));
-        assert_int_equal(stats_of(on.pool).n_live_high, 1);
-        assert_true(stats_of(on.pool).used_high_bytes >= 4 * SP_MIB);
+        assert_int_equal(sp_fixture_stats_of(on.pool).n_live_high, 1);
+        assert_true(sp_fixture_stats_of(on.pool).used_high_bytes >= 4 * SP_MIB);
     }
     assert_ok(starpool_pool_reset_peaks(on.pool));
-    assert_int_equal(stats_of(on.pool).n_live_high, 0);
-    assert_int_equal(stats_of(on.pool).used_high_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_live_high, 0);
+    assert_int_equal(sp_fixture_stats_of(on.pool).used_high_bytes, 0);
 }
 
 /* ---- what is over ------------------------------------------------------------------------ */
@@ -346,18 +264,18 @@ static void one_trim_finds_what_waited_for_the_driver(void **state)
 
     (void)state;
     assert_ok(starpool_stream_create(host, &own));
-    ptr = alloc_from(on.host, own, 1000);
+    ptr = sp_driver_fixture_alloc(on.host, own, 1000);
     assert_int_equal(on.driver->cuStreamCreate(&later, SP_CU_STREAM_NON_BLOCKING), 0);
-    close_gate_in(later);
+    sp_gate_close_in(later);
     assert_ok(starpool_stream_record(later, &point));
     assert_ok(starpool_stream_wait(own, later, point));
     assert_ok(starpool_free(ptr, own));
     starpool_stream_destroy(own);
-    assert_int_equal(stats_of(on.host).ordered_pending_bytes, 1024);
-    set(&gate.is_open);
+    assert_int_equal(sp_fixture_stats_of(on.host).ordered_pending_bytes, 1024);
+    sp_gate_set(&gate.is_open);
     assert_int_equal(on.driver->cuStreamSynchronize(later), SP_CU_SUCCESS);
     assert_ok(starpool_pool_trim(on.host, 0));
-    assert_int_equal(stats_of(on.host).reserved_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.host).reserved_bytes, 0);
     assert_int_equal(on.driver->cuStreamDestroy(later), SP_CU_SUCCESS);
 }
 
@@ -388,7 +306,7 @@ static void report_names_who_serves_a_pool(void **state)
     starpool_pool_destroy(pool);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, sp_driver_fixture_teardown)
 
 static const struct CMUnitTest tests[] = {
     CASE(block_of_another_threads_stream_is_ready_when_that_has_come_there),

@@ -16,98 +16,17 @@
 #include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/util/util.h"
+#include "tests/driver_fixture.h"
+#include "tests/fixture.h"
 
 static const struct starpool_location host = {STARPOOL_HOST, 0};
 static const struct starpool_location device0 = {STARPOOL_DEVICE, 0};
 static const struct starpool_location device1 = {STARPOOL_DEVICE, 1};
 
-static struct {
-    const struct sp_driver *driver;
-    sp_cu_context context;
-    struct starpool_pool *pool; /* the driver's, on device 0 */
-    struct starpool_pool *host; /* our own */
-    sp_cu_stream a, b;
-} on;
-
 static int setup(void **state)
 {
-    struct starpool_pool_config config;
-
     (void)state;
-    if (sp_driver_get(&on.driver) != STARPOOL_OK ||
-        on.driver->cuDevicePrimaryCtxRetain(&on.context, 0) != SP_CU_SUCCESS ||
-        on.driver->cuCtxSetCurrent(on.context) != SP_CU_SUCCESS ||
-        on.driver->cuStreamCreate(&on.a, SP_CU_STREAM_NON_BLOCKING) != SP_CU_SUCCESS ||
-        on.driver->cuStreamCreate(&on.b, SP_CU_STREAM_NON_BLOCKING) != SP_CU_SUCCESS)
-        return -1;
-    starpool_pool_config_init(&config);
-    config.handle_types = STARPOOL_HANDLE_FD;
-    config.location = device0;
-    if (starpool_pool_create(&config, &on.pool) != STARPOOL_OK)
-        return -1;
-    starpool_pool_config_init(&config);
-    config.is_opportunistic = false;
-    config.allows_internal_waits = false;
-    return starpool_pool_create(&config, &on.host) == STARPOOL_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    starpool_pool_destroy(on.pool);
-    starpool_pool_destroy(on.host);
-    (void)on.driver->cuStreamDestroy(on.a);
-    (void)on.driver->cuStreamDestroy(on.b);
-    (void)on.driver->cuCtxSetCurrent(NULL);
-    (void)on.driver->cuDevicePrimaryCtxRelease(0);
-    return 0;
-}
-
-static void *alloc_from(struct starpool_pool *pool, starpool_stream stream, size_t size)
-{
-    void *ptr = NULL;
-
-    assert_ok(starpool_alloc(pool, size, stream, &ptr));
-    return ptr;
-}
-
-static struct starpool_stats stats_of(struct starpool_pool *pool)
-{
-    struct starpool_stats stats = {.struct_size = sizeof(stats)};
-
-    assert_ok(starpool_pool_stats(pool, &stats));
-    return stats;
-}
-
-/* ---- a gate in a stream of the driver ---------------------------------------------------- */
-
-static struct gate {
-    pthread_mutex_t mutex;
-    pthread_cond_t opened;
-    bool is_open;
-} gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
-
-static void wait_at_gate(void *arg)
-{
-    (void)arg;
-    pthread_mutex_lock(&gate.mutex);
-    while (!gate.is_open)
-        pthread_cond_wait(&gate.opened, &gate.mutex);
-    pthread_mutex_unlock(&gate.mutex);
-}
-
-static void close_gate_in(sp_cu_stream stream)
-{
-    gate.is_open = false;
-    assert_int_equal(on.driver->cuLaunchHostFunc(stream, wait_at_gate, NULL), SP_CU_SUCCESS);
-}
-
-static void open_gate(void)
-{
-    pthread_mutex_lock(&gate.mutex);
-    gate.is_open = true;
-    pthread_cond_broadcast(&gate.opened);
-    pthread_mutex_unlock(&gate.mutex);
+    return sp_driver_fixture_setup(STARPOOL_HANDLE_FD, false);
 }
 
 /* ---- pools ------------------------------------------------------------------------------- */
@@ -116,7 +35,7 @@ static void blocks_are_the_drivers_and_known_to_us(void **state)
 {
     struct starpool_block_info info = {.struct_size = sizeof(info)};
     struct starpool_pool *pool = NULL;
-    char *ptr = alloc_from(on.pool, on.a, SP_MIB);
+    char *ptr = sp_driver_fixture_alloc(on.pool, on.a, SP_MIB);
 
     (void)state;
     assert_ok(starpool_pool_of(ptr, &pool));
@@ -124,47 +43,47 @@ static void blocks_are_the_drivers_and_known_to_us(void **state)
     assert_ok(starpool_block_info(ptr + 5000, &info));
     assert_ptr_equal(info.base, ptr);
     assert_int_equal(info.size, SP_MIB);
-    assert_int_equal(stats_of(on.pool).n_live, 1);
-    assert_true(stats_of(on.pool).used_bytes >= SP_MIB);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_live, 1);
+    assert_true(sp_fixture_stats_of(on.pool).used_bytes >= SP_MIB);
     assert_int_equal(on.driver->cuMemsetD8Async((uintptr_t)ptr, 1, SP_MIB, on.a),
                      SP_CU_SUCCESS);
     assert_ok(starpool_free(ptr, on.a));
     assert_status(STARPOOL_EINVAL, starpool_pool_of(ptr, &pool));
     assert_ok(starpool_stream_synchronize(on.a));
-    assert_int_equal(stats_of(on.pool).used_bytes, 0);
-    assert_int_equal(stats_of(on.pool).n_live_high, 1);
+    assert_int_equal(sp_fixture_stats_of(on.pool).used_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_live_high, 1);
 }
 
 static void block_of_the_host_is_ready_and_idle_at_once(void **state)
 {
-    void *ptr = alloc_from(on.pool, STARPOOL_STREAM_HOST, 1000);
+    void *ptr = sp_driver_fixture_alloc(on.pool, STARPOOL_STREAM_HOST, 1000);
 
     (void)state;
     assert_true(starpool_is_ready(ptr));
     assert_true(starpool_is_ready_on(ptr, on.a, 0));
     assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
     assert_false(starpool_is_ready(ptr));
-    assert_int_equal(stats_of(on.pool).used_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.pool).used_bytes, 0);
 }
 
 static void stream_of_our_own_is_no_stream_to_the_driver(void **state)
 {
     starpool_stream own;
-    void *ptr = &on, *block = alloc_from(on.pool, on.a, 1000);
+    void *ptr = &on, *block = sp_driver_fixture_alloc(on.pool, on.a, 1000);
 
     (void)state;
     assert_ok(starpool_stream_create(device0, &own));
     assert_status(STARPOOL_EINVAL, starpool_alloc(on.pool, 1000, own, &ptr));
     assert_status(STARPOOL_EINVAL, starpool_free(block, own));
     assert_ptr_equal(ptr, &on);
-    assert_int_equal(stats_of(on.pool).n_live, 1);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_live, 1);
     assert_ok(starpool_free(block, on.a));
     starpool_stream_destroy(own);
 }
 
 static void free_that_the_driver_refuses_leaves_the_block_live(void **state)
 {
-    void *ptr = alloc_from(on.pool, on.a, 1000);
+    void *ptr = sp_driver_fixture_alloc(on.pool, on.a, 1000);
     const char *call = "";
 
     (void)state;
@@ -172,7 +91,7 @@ static void free_that_the_driver_refuses_leaves_the_block_live(void **state)
     assert_status(STARPOOL_EDRIVER, starpool_free(ptr, on.a));
     assert_int_equal(starpool_driver_error(&call), SP_CU_UNKNOWN);
     assert_string_equal(call, "cuMemFreeAsync");
-    assert_int_equal(stats_of(on.pool).n_live, 1);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_live, 1);
     assert_ok(starpool_free(ptr, on.a));
     assert_status(STARPOOL_EINVAL, starpool_free(ptr, on.a));
 }
@@ -186,8 +105,8 @@ static void refusal_of_the_driver_keeps_its_cause(void **state)
     assert_status(STARPOOL_ECAPTURE_INVALIDATED, starpool_alloc(on.pool, 1, on.a, &ptr));
     assert_status(STARPOOL_ENOMEM, starpool_alloc(on.pool, (size_t)1 << 40, on.a, &ptr));
     assert_ptr_equal(ptr, &on);
-    assert_int_equal(stats_of(on.pool).n_refused, 1);
-    assert_int_equal(stats_of(on.pool).n_live, 0);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_refused, 1);
+    assert_int_equal(sp_fixture_stats_of(on.pool).n_live, 0);
 }
 
 static void creation_that_fails_half_way_leaves_nothing(void **state)
@@ -219,8 +138,8 @@ static void destroyed_pool_goes_with_its_last_block(void **state)
     config.location = device0;
     config.initial = 2 * SP_MIB;
     assert_ok(starpool_pool_create(&config, &pool));
-    assert_true(stats_of(pool).reserved_bytes >= 2 * SP_MIB);
-    ptr = alloc_from(pool, on.a, 1000);
+    assert_true(sp_fixture_stats_of(pool).reserved_bytes >= 2 * SP_MIB);
+    ptr = sp_driver_fixture_alloc(pool, on.a, 1000);
     starpool_pool_destroy(pool);
     assert_status(STARPOOL_EINVAL, starpool_alloc(pool, 1, on.a, &other));
     assert_ok(starpool_free(ptr, on.a));
@@ -277,7 +196,7 @@ static void managed_pools_are_the_drivers(void **state)
 
     (void)state;
     assert_ok(starpool_pool_default(nowhere, STARPOOL_MANAGED, &pool));
-    assert_ok(starpool_free(alloc_from(pool, on.a, 1000), on.a));
+    assert_ok(starpool_free(sp_driver_fixture_alloc(pool, on.a, 1000), on.a));
     starpool_pool_config_init(&config);
     config.memory = STARPOOL_MANAGED;
     config.backend = STARPOOL_BACKEND_CPU;
@@ -307,7 +226,7 @@ static void pool_and_block_go_through_handles(void **state)
     struct starpool_pool_handle handle = {.fd = -1};
     struct starpool_block_handle block;
     struct starpool_pool *imported = NULL;
-    void *ptr = alloc_from(on.pool, STARPOOL_STREAM_HOST, 1000), *there = NULL;
+    void *ptr = sp_driver_fixture_alloc(on.pool, STARPOOL_STREAM_HOST, 1000), *there = NULL;
 
     (void)state;
     assert_ok(starpool_pool_export(on.pool, STARPOOL_HANDLE_FD, &handle));
@@ -335,8 +254,8 @@ static void special_streams_are_the_drivers(void **state)
     for (size_t i = 0; i < SP_ARRAY_SIZE(special); i++) {
         starpool_stream stream = (starpool_stream)special[i];
 
-        assert_ok(starpool_free(alloc_from(on.pool, stream, 1000), stream));
-        assert_ok(starpool_free(alloc_from(on.host, stream, 1000), stream));
+        assert_ok(starpool_free(sp_driver_fixture_alloc(on.pool, stream, 1000), stream));
+        assert_ok(starpool_free(sp_driver_fixture_alloc(on.host, stream, 1000), stream));
         assert_ok(starpool_stream_synchronize(stream));
         assert_ok(starpool_stream_query(stream));
     }
@@ -350,7 +269,7 @@ static void pool_of_a_device_needs_no_current_context(void **state)
 
     (void)state;
     assert_int_equal(on.driver->cuCtxSetCurrent(NULL), SP_CU_SUCCESS);
-    ptr = alloc_from(on.pool, NULL, 1000);
+    ptr = sp_driver_fixture_alloc(on.pool, NULL, 1000);
     assert_ok(starpool_free(ptr, NULL));
     assert_int_equal(on.driver->cuCtxGetCurrent(&current), SP_CU_SUCCESS);
     assert_null(current);
@@ -363,11 +282,11 @@ static void pool_outlives_a_context_that_it_was_used_in(void **state)
 
     (void)state;
     assert_int_equal(on.driver->cuCtxCreate(&own, 0, 0), SP_CU_SUCCESS);
-    ptr = alloc_from(on.pool, STARPOOL_STREAM_HOST, 1000);
+    ptr = sp_driver_fixture_alloc(on.pool, STARPOOL_STREAM_HOST, 1000);
     assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
     assert_int_equal(on.driver->cuCtxDestroy(own), SP_CU_SUCCESS);
     assert_int_equal(on.driver->cuCtxSetCurrent(on.context), SP_CU_SUCCESS);
-    ptr = alloc_from(on.pool, STARPOOL_STREAM_HOST, 1000);
+    ptr = sp_driver_fixture_alloc(on.pool, STARPOOL_STREAM_HOST, 1000);
     assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
 }
 
@@ -380,12 +299,13 @@ static void block_freed_in_a_context_that_is_gone_goes_back(void **state)
     assert_int_equal(on.driver->cuCtxCreate(&own, 0, 0), SP_CU_SUCCESS);
     assert_int_equal(on.driver->cuStreamCreate(&stream, SP_CU_STREAM_NON_BLOCKING),
                      SP_CU_SUCCESS);
-    assert_ok(starpool_free(alloc_from(on.host, STARPOOL_STREAM_HOST, 1000), stream));
-    assert_ok(starpool_free(alloc_from(on.host, stream, 1000), stream));
+    assert_ok(
+        starpool_free(sp_driver_fixture_alloc(on.host, STARPOOL_STREAM_HOST, 1000), stream));
+    assert_ok(starpool_free(sp_driver_fixture_alloc(on.host, stream, 1000), stream));
     assert_int_equal(on.driver->cuCtxDestroy(own), SP_CU_SUCCESS);
     assert_int_equal(on.driver->cuCtxSetCurrent(on.context), SP_CU_SUCCESS);
     assert_ok(starpool_pool_trim(on.host, 0));
-    assert_int_equal(stats_of(on.host).reserved_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.host).reserved_bytes, 0);
 }
 
 static void device_that_there_is_not_imports_nothing(void **state)
@@ -408,11 +328,11 @@ static void number_that_was_never_a_point_is_refused(void **state)
     void *ptr;
 
     (void)state;
-    close_gate_in(on.a);
+    sp_gate_close_in(on.a);
     assert_ok(starpool_stream_record(on.a, &point));
-    ptr = alloc_from(on.host, on.a, 1000); /* the next number is its own */
+    ptr = sp_driver_fixture_alloc(on.host, on.a, 1000); /* the next number is its own */
     assert_status(STARPOOL_EINVAL, starpool_stream_wait(on.b, on.a, point + 1));
-    open_gate();
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_free(ptr, on.a));
     assert_ok(starpool_stream_synchronize(on.a));
 }
@@ -422,11 +342,11 @@ static void block_is_ready_when_the_drivers_stream_is(void **state)
     void *ptr;
 
     (void)state;
-    close_gate_in(on.a);
-    ptr = alloc_from(on.pool, on.a, 1000);
+    sp_gate_close_in(on.a);
+    ptr = sp_driver_fixture_alloc(on.pool, on.a, 1000);
     assert_false(starpool_is_ready(ptr));
     assert_status(STARPOOL_ENOTREADY, starpool_stream_query(on.a));
-    open_gate();
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_stream_synchronize(on.a));
     assert_true(starpool_is_ready(ptr));
     assert_ok(starpool_free(ptr, on.a));
@@ -434,65 +354,65 @@ static void block_is_ready_when_the_drivers_stream_is(void **state)
 
 static void host_memory_waits_for_the_drivers_stream(void **state)
 {
-    void *ptr = alloc_from(on.host, on.a, 2 * SP_MIB), *other;
-    void *parked = alloc_from(on.host, STARPOOL_STREAM_HOST, 2 * SP_MIB);
+    void *ptr = sp_driver_fixture_alloc(on.host, on.a, 2 * SP_MIB), *other;
+    void *parked = sp_driver_fixture_alloc(on.host, STARPOOL_STREAM_HOST, 2 * SP_MIB);
 
     (void)state;
-    close_gate_in(on.a);
+    sp_gate_close_in(on.a);
     assert_ok(starpool_free(ptr, on.a));
     assert_ok(starpool_free(parked, on.a));
-    other = alloc_from(on.host, on.b, 2 * SP_MIB);
+    other = sp_driver_fixture_alloc(on.host, on.b, 2 * SP_MIB);
     assert_ptr_not_equal(other, ptr);
-    assert_int_equal(stats_of(on.host).ordered_pending_bytes, 4 * SP_MIB);
-    open_gate();
+    assert_int_equal(sp_fixture_stats_of(on.host).ordered_pending_bytes, 4 * SP_MIB);
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_stream_synchronize(on.a));
-    assert_int_equal(stats_of(on.host).ordered_pending_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.host).ordered_pending_bytes, 0);
     assert_ok(starpool_free(other, on.b));
 }
 
 static void free_that_the_driver_has_executed_serves_others_unasked(void **state)
 {
-    void *ptr = alloc_from(on.host, on.a, 2 * SP_MIB);
+    void *ptr = sp_driver_fixture_alloc(on.host, on.a, 2 * SP_MIB);
 
     (void)state;
     assert_ok(starpool_pool_set_attribute(on.host, STARPOOL_ATTR_OPPORTUNISTIC, 1));
     assert_ok(starpool_free(ptr, on.a));
     assert_int_equal(on.driver->cuStreamSynchronize(on.a), SP_CU_SUCCESS);
-    assert_ptr_equal(alloc_from(on.host, on.b, 2 * SP_MIB), ptr);
-    assert_int_equal(stats_of(on.host).n_takes_executed, 1);
+    assert_ptr_equal(sp_driver_fixture_alloc(on.host, on.b, 2 * SP_MIB), ptr);
+    assert_int_equal(sp_fixture_stats_of(on.host).n_takes_executed, 1);
     assert_ok(starpool_free(ptr, on.b));
 }
 
 static void stream_of_the_driver_waits_for_one_of_its_own(void **state)
 {
-    void *ptr = alloc_from(on.host, on.a, 2 * SP_MIB);
+    void *ptr = sp_driver_fixture_alloc(on.host, on.a, 2 * SP_MIB);
     uint64_t point = 0;
 
     (void)state;
-    close_gate_in(on.a);
+    sp_gate_close_in(on.a);
     assert_ok(starpool_free(ptr, on.a));
     assert_ok(starpool_stream_record(on.a, &point));
     assert_ok(starpool_stream_wait(on.b, on.a, point));
-    assert_ptr_equal(alloc_from(on.host, on.b, 2 * SP_MIB), ptr);
-    assert_int_equal(stats_of(on.host).n_takes_event, 1);
+    assert_ptr_equal(sp_driver_fixture_alloc(on.host, on.b, 2 * SP_MIB), ptr);
+    assert_int_equal(sp_fixture_stats_of(on.host).n_takes_event, 1);
     assert_status(STARPOOL_ENOTREADY, starpool_stream_query(on.b));
-    open_gate();
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_stream_synchronize(on.b));
     assert_ok(starpool_free(ptr, on.b));
 }
 
 static void wait_that_is_added_is_the_drivers_too(void **state)
 {
-    void *ptr = alloc_from(on.host, on.a, 2 * SP_MIB);
+    void *ptr = sp_driver_fixture_alloc(on.host, on.a, 2 * SP_MIB);
 
     (void)state;
     assert_ok(starpool_pool_set_attribute(on.host, STARPOOL_ATTR_INTERNAL_WAITS, 1));
-    close_gate_in(on.a);
+    sp_gate_close_in(on.a);
     assert_ok(starpool_free(ptr, on.a));
-    assert_ptr_equal(alloc_from(on.host, on.b, 2 * SP_MIB), ptr);
-    assert_int_equal(stats_of(on.host).n_takes_internal, 1);
+    assert_ptr_equal(sp_driver_fixture_alloc(on.host, on.b, 2 * SP_MIB), ptr);
+    assert_int_equal(sp_fixture_stats_of(on.host).n_takes_internal, 1);
     assert_status(STARPOOL_ENOTREADY, starpool_stream_query(on.b));
-    open_gate();
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_stream_synchronize(on.b));
     assert_ok(starpool_free(ptr, on.b));
 }
@@ -505,7 +425,7 @@ static void own_stream_executes_after_what_it_waits_for(void **state)
 
     (void)state;
     assert_ok(starpool_stream_create(host, &own));
-    ptr = alloc_from(on.host, own, 1000);
+    ptr = sp_driver_fixture_alloc(on.host, own, 1000);
     assert_ok(starpool_stream_record(own, &point));
     assert_false(starpool_is_ready(ptr));
     assert_ok(starpool_stream_wait(on.a, own, point));
@@ -514,7 +434,7 @@ static void own_stream_executes_after_what_it_waits_for(void **state)
     assert_ok(starpool_stream_wait(own, on.a, point));
     assert_ok(starpool_free(ptr, own));
     assert_ok(starpool_stream_synchronize(own));
-    assert_int_equal(stats_of(on.host).ordered_pending_bytes, 0);
+    assert_int_equal(sp_fixture_stats_of(on.host).ordered_pending_bytes, 0);
     starpool_stream_destroy(own);
 }
 
@@ -526,21 +446,21 @@ static void handle_that_comes_back_is_another_stream(void **state)
 
     (void)state;
     assert_int_equal(on.driver->cuStreamCreate(&first, SP_CU_STREAM_NON_BLOCKING), 0);
-    ptr = alloc_from(on.host, first, 2 * SP_MIB);
-    close_gate_in(first);
+    ptr = sp_driver_fixture_alloc(on.host, first, 2 * SP_MIB);
+    sp_gate_close_in(first);
     assert_ok(starpool_free(ptr, first));
     assert_int_equal(on.driver->cuStreamDestroy(first), SP_CU_SUCCESS);
     assert_int_equal(on.driver->cuStreamCreate(&second, SP_CU_STREAM_NON_BLOCKING), 0);
-    other = alloc_from(on.host, second, 2 * SP_MIB);
+    other = sp_driver_fixture_alloc(on.host, second, 2 * SP_MIB);
     assert_ptr_not_equal(other, ptr);
-    assert_int_equal(stats_of(on.host).n_takes_stream, 0);
-    open_gate();
+    assert_int_equal(sp_fixture_stats_of(on.host).n_takes_stream, 0);
+    sp_gate_set(&gate.is_open);
     assert_ok(starpool_free(other, second));
     assert_ok(starpool_stream_synchronize(second));
     assert_int_equal(on.driver->cuStreamDestroy(second), SP_CU_SUCCESS);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, sp_driver_fixture_teardown)
 
 static const struct CMUnitTest tests[] = {
     CASE(blocks_are_the_drivers_and_known_to_us),

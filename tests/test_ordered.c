@@ -17,37 +17,9 @@
 
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
-#include "tests/fixture.h"
+#include "tests/stream_fixture.h"
 
 static const struct starpool_location host = {STARPOOL_HOST, 0};
-
-static struct {
-    starpool_stream a, b;
-} streams;
-
-static int setup(void **state)
-{
-    sp_fixture_setup(state);
-    if (starpool_stream_create(host, &streams.a) != STARPOOL_OK ||
-        starpool_stream_create(host, &streams.b) != STARPOOL_OK)
-        return -1;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    starpool_stream_destroy(streams.a);
-    starpool_stream_destroy(streams.b);
-    return sp_fixture_teardown(state);
-}
-
-static void *alloc_on(starpool_stream stream, size_t size)
-{
-    void *ptr = NULL;
-
-    assert_ok(starpool_alloc(fixture.pool, size, stream, &ptr));
-    return ptr;
-}
 
 static void set(enum starpool_pool_attribute attribute, uint64_t value)
 {
@@ -70,25 +42,25 @@ static struct starpool_stats stats(void)
 
 static void stream_has_its_own_frees_at_once(void **state)
 {
-    void *block = alloc_on(streams.a, 5000);
+    void *block = sp_stream_fixture_alloc(streams.a, 5000);
 
     (void)state;
     allow_nothing();
     memset(block, 0x5a, 5000);
     assert_ok(starpool_free(block, streams.a));
-    assert_ptr_equal(alloc_on(streams.a, 5000), block);
+    assert_ptr_equal(sp_stream_fixture_alloc(streams.a, 5000), block);
     assert_int_equal(stats().n_takes_stream, 1);
     sp_fixture_give(block);
 }
 
 static void other_stream_has_nothing_of_a_free_that_it_is_not_ordered_after(void **state)
 {
-    void *block = alloc_on(streams.a, 2 * SP_MIB), *other;
+    void *block = sp_stream_fixture_alloc(streams.a, 2 * SP_MIB), *other;
 
     (void)state;
     allow_nothing();
     assert_ok(starpool_free(block, streams.a));
-    other = alloc_on(streams.b, 2 * SP_MIB);
+    other = sp_stream_fixture_alloc(streams.b, 2 * SP_MIB);
     assert_ptr_not_equal(other, block);
     assert_int_equal(stats().n_takes_fresh, 2);
     sp_fixture_give(other);
@@ -96,13 +68,13 @@ static void other_stream_has_nothing_of_a_free_that_it_is_not_ordered_after(void
 
 static void free_that_the_host_has_seen_serves_everybody(void **state)
 {
-    void *block = alloc_on(streams.a, 2 * SP_MIB);
+    void *block = sp_stream_fixture_alloc(streams.a, 2 * SP_MIB);
 
     (void)state;
     allow_nothing();
     assert_ok(starpool_free(block, streams.a));
     assert_ok(starpool_stream_synchronize(streams.a));
-    assert_ptr_equal(alloc_on(streams.b, 2 * SP_MIB), block);
+    assert_ptr_equal(sp_stream_fixture_alloc(streams.b, 2 * SP_MIB), block);
     assert_int_equal(stats().n_takes_seen, 1);
     sp_fixture_give(block);
 }
@@ -115,24 +87,24 @@ static void free_that_has_executed_serves_others_if_that_is_allowed(void **state
     (void)state;
     allow_nothing();
     assert_ok(starpool_stream_create(host, &gone));
-    block = alloc_on(gone, 2 * SP_MIB);
+    block = sp_stream_fixture_alloc(gone, 2 * SP_MIB);
     assert_ok(starpool_free(block, gone));
     starpool_stream_destroy(gone);
     set(STARPOOL_ATTR_OPPORTUNISTIC, 1);
-    assert_ptr_equal(alloc_on(streams.a, 2 * SP_MIB), block);
+    assert_ptr_equal(sp_stream_fixture_alloc(streams.a, 2 * SP_MIB), block);
     assert_int_equal(stats().n_takes_executed, 1);
     sp_fixture_give(block);
 }
 
 static void wait_is_added_before_the_pool_grows_if_that_is_allowed(void **state)
 {
-    void *block = alloc_on(streams.a, 2 * SP_MIB);
+    void *block = sp_stream_fixture_alloc(streams.a, 2 * SP_MIB);
 
     (void)state;
     allow_nothing();
     set(STARPOOL_ATTR_INTERNAL_WAITS, 1);
     assert_ok(starpool_free(block, streams.a));
-    assert_ptr_equal(alloc_on(streams.b, 2 * SP_MIB), block);
+    assert_ptr_equal(sp_stream_fixture_alloc(streams.b, 2 * SP_MIB), block);
     assert_int_equal(stats().n_takes_internal, 1);
     assert_int_equal(stats().n_grows, 1);
     /* It is a wait like any other: executing b executes what a was given before. */
@@ -150,11 +122,11 @@ static void stream_in_the_place_of_another_has_not_its_frees(void **state)
     (void)state;
     allow_nothing();
     assert_ok(starpool_stream_create(host, &first));
-    block = alloc_on(first, 2 * SP_MIB);
+    block = sp_stream_fixture_alloc(first, 2 * SP_MIB);
     assert_ok(starpool_free(block, first));
     starpool_stream_destroy(first);
     assert_ok(starpool_stream_create(host, &second));
-    other = alloc_on(second, 2 * SP_MIB);
+    other = sp_stream_fixture_alloc(second, 2 * SP_MIB);
     assert_int_equal(stats().n_takes_stream, 0);
     sp_fixture_give(other);
     starpool_stream_destroy(second);
@@ -162,12 +134,12 @@ static void stream_in_the_place_of_another_has_not_its_frees(void **state)
 
 static void block_freed_by_the_host_serves_everybody(void **state)
 {
-    void *block = alloc_on(streams.a, 2 * SP_MIB);
+    void *block = sp_stream_fixture_alloc(streams.a, 2 * SP_MIB);
 
     (void)state;
     allow_nothing();
     sp_fixture_give(block);
-    assert_ptr_equal(alloc_on(streams.b, 2 * SP_MIB), block);
+    assert_ptr_equal(sp_stream_fixture_alloc(streams.b, 2 * SP_MIB), block);
     assert_int_equal(stats().n_takes_seen, 1);
     assert_int_equal(sp_free_if_ours(block), SP_FREED);
 }
@@ -209,7 +181,7 @@ static void parked_block_cannot_be_freed_again(void **state)
 
 static void wrong_free_changes_nothing_and_is_told(void **state)
 {
-    char *block = alloc_on(streams.a, 5000);
+    char *block = sp_stream_fixture_alloc(streams.a, 5000);
     struct starpool_stats before = stats();
     const char *said;
 
@@ -237,7 +209,7 @@ static void block_is_known_by_any_address_inside(void **state)
 {
     struct starpool_block_info info = {.struct_size = sizeof(info)};
     struct starpool_pool *pool = NULL;
-    char *block = alloc_on(streams.a, 5000);
+    char *block = sp_stream_fixture_alloc(streams.a, 5000);
 
     (void)state;
     assert_ok(starpool_pool_of(block, &pool));
@@ -255,7 +227,8 @@ static void block_is_known_by_any_address_inside(void **state)
 
 static void used_ready_and_pending_are_exact(void **state)
 {
-    void *a = alloc_on(streams.a, 300 * SP_KIB), *b = alloc_on(streams.a, 1000);
+    void *a = sp_stream_fixture_alloc(streams.a, 300 * SP_KIB),
+         *b = sp_stream_fixture_alloc(streams.a, 1000);
 
     (void)state;
     assert_int_equal(stats().used_bytes, 300 * SP_KIB + 1024);
@@ -304,7 +277,7 @@ static void everything_reserved_is_counted_once_after_each_step(void **state)
             assert_ok(starpool_pool_trim(fixture.pool, sp_test_random(&random) >> 40));
         } else if (*block == NULL) {
             *block = stream == STARPOOL_STREAM_HOST ? sp_fixture_alloc(size)
-                                                    : alloc_on(stream, size);
+                                                    : sp_stream_fixture_alloc(stream, size);
         } else {
             assert_ok(starpool_free(*block, stream));
             *block = NULL;
@@ -319,7 +292,8 @@ static void everything_reserved_is_counted_once_after_each_step(void **state)
 
 static void threshold_is_kept_when_a_stream_has_been_waited_for(void **state)
 {
-    void *a = alloc_on(streams.a, 4 * SP_MIB), *b = alloc_on(streams.a, 4 * SP_MIB);
+    void *a = sp_stream_fixture_alloc(streams.a, 4 * SP_MIB),
+         *b = sp_stream_fixture_alloc(streams.a, 4 * SP_MIB);
 
     (void)state;
     set(STARPOOL_ATTR_RELEASE_THRESHOLD, 4 * SP_MIB);
@@ -332,7 +306,7 @@ static void threshold_is_kept_when_a_stream_has_been_waited_for(void **state)
 
 static void chunk_that_is_idle_serves_the_host_before_the_pool_grows(void **state)
 {
-    void *block = alloc_on(streams.a, 4 * SP_MIB);
+    void *block = sp_stream_fixture_alloc(streams.a, 4 * SP_MIB);
 
     (void)state;
     set(STARPOOL_ATTR_MAXIMUM, 4 * SP_MIB);
@@ -366,7 +340,7 @@ static void pool_of_less_than_a_chunk_serves_to_its_last_page(void **state)
     (void)state;
     set(STARPOOL_ATTR_MAXIMUM, 64 * SP_KIB);
     for (size_t i = 0; i < SP_ARRAY_SIZE(blocks); i++)
-        blocks[i] = alloc_on(streams.a, 4 * SP_KIB);
+        blocks[i] = sp_stream_fixture_alloc(streams.a, 4 * SP_KIB);
     assert_int_equal(stats().reserved_bytes, 64 * SP_KIB);
     for (size_t i = 0; i < SP_ARRAY_SIZE(blocks); i++)
         assert_ok(starpool_free(blocks[i], streams.a));
@@ -390,10 +364,10 @@ static void callback_may_free_what_a_stream_then_gets(void **state)
 
     (void)state;
     set(STARPOOL_ATTR_MAXIMUM, 2 * SP_MIB);
-    to_free = alloc_on(streams.a, 2 * SP_MIB);
+    to_free = sp_stream_fixture_alloc(streams.a, 2 * SP_MIB);
     fixture.pool->config.on_oom = free_the_block;
     fixture.pool->config.on_oom_arg = &status;
-    again = alloc_on(streams.b, 2 * SP_MIB);
+    again = sp_stream_fixture_alloc(streams.b, 2 * SP_MIB);
     assert_ok(status);
     assert_ptr_equal(again, to_free);
     sp_fixture_give(again);
@@ -401,7 +375,7 @@ static void callback_may_free_what_a_stream_then_gets(void **state)
 
 static void destroyed_pool_goes_when_its_last_free_has_executed(void **state)
 {
-    void *first = alloc_on(streams.a, 5000), *second = sp_fixture_alloc(5000);
+    void *first = sp_stream_fixture_alloc(streams.a, 5000), *second = sp_fixture_alloc(5000);
 
     (void)state;
     starpool_pool_destroy(fixture.pool);
@@ -419,7 +393,7 @@ static void block_freed_in_a_stream_that_is_gone_goes_back(void **state)
 
     (void)state;
     assert_ok(starpool_stream_create(host, &gone));
-    assert_ok(starpool_free(alloc_on(gone, 2 * SP_MIB), gone));
+    assert_ok(starpool_free(sp_stream_fixture_alloc(gone, 2 * SP_MIB), gone));
     starpool_stream_destroy(gone);
     assert_ok(starpool_pool_trim(fixture.pool, 0));
     assert_int_equal(sp_script_bytes(&fixture.script), 0);
@@ -431,7 +405,7 @@ static void destroyed_pool_goes_with_the_stream_of_its_last_free(void **state)
 
     (void)state;
     assert_ok(starpool_stream_create(host, &gone));
-    assert_ok(starpool_free(alloc_on(gone, 5000), gone));
+    assert_ok(starpool_free(sp_stream_fixture_alloc(gone, 5000), gone));
     assert_ok(starpool_free(sp_fixture_alloc(5000), gone));
     starpool_pool_destroy(fixture.pool);
     fixture.pool = NULL;
@@ -480,7 +454,7 @@ static int use_streams(void *inherited)
 
 static void child_goes_on_with_streams_and_their_blocks(void **state)
 {
-    void *block = alloc_on(streams.a, 5000);
+    void *block = sp_stream_fixture_alloc(streams.a, 5000);
     pid_t child = fork();
     int status = -1;
 
@@ -537,7 +511,8 @@ static void question_comes_too_late_without_harm(void **state)
     pthread_join(thread, NULL);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) \
+    cmocka_unit_test_setup_teardown(name, sp_stream_fixture_setup, sp_stream_fixture_teardown)
 
 static const struct CMUnitTest tests[] = {
     CASE(stream_has_its_own_frees_at_once),

@@ -451,6 +451,26 @@ static void records_are_fed_before_they_are_needed(void **state)
     assert_int_equal(sp_reuse_largest(fixture.reuse), N * UNIT);
 }
 
+static void host_frees_without_a_record_more(void **state)
+{
+    struct sp_reuse_block block;
+    uintptr_t starts[4096];
+    size_t n = 0;
+
+    (void)state;
+    add_chunk(SP_ARRAY_SIZE(starts));
+    while (sp_reuse_wants(fixture.reuse) == 0 && n < SP_ARRAY_SIZE(starts)) {
+        assert_true(sp_reuse_take(fixture.reuse, UNIT, sp_order_submit(order, fixture.a),
+                                  &block, &fixture.edge));
+        starts[n++] = block.start;
+    }
+    assert_true(sp_reuse_wants(fixture.reuse) > 0);
+    while (n > 0)
+        assert_ok(sp_reuse_give(fixture.reuse, starts[--n], HOST));
+    assert_int_equal(sp_reuse_largest(fixture.reuse),
+                     sizeof(starts) / sizeof(starts[0]) * UNIT);
+}
+
 static void steady_cycle_wants_no_more_memory(void **state)
 {
     size_t fed = 0;
@@ -502,6 +522,7 @@ int main(void)
         TEST(peaks_are_remembered_until_they_are_reset),
         TEST(bytes_are_known_by_the_stream_that_freed_them),
         TEST(records_are_fed_before_they_are_needed),
+        TEST(host_frees_without_a_record_more),
         TEST(steady_cycle_wants_no_more_memory),
     };
 

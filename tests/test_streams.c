@@ -11,37 +11,9 @@
 #include <starpool/stream.h>
 
 #include "src/pool/streams.h"
-#include "tests/fixture.h"
+#include "tests/stream_fixture.h"
 
 static const struct starpool_location host = {STARPOOL_HOST, 0};
-
-static struct {
-    starpool_stream a, b;
-} streams;
-
-static int setup(void **state)
-{
-    sp_fixture_setup(state);
-    if (starpool_stream_create(host, &streams.a) != STARPOOL_OK ||
-        starpool_stream_create(host, &streams.b) != STARPOOL_OK)
-        return -1;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    starpool_stream_destroy(streams.a);
-    starpool_stream_destroy(streams.b);
-    return sp_fixture_teardown(state);
-}
-
-static void *alloc_on(starpool_stream stream, size_t size)
-{
-    void *ptr = NULL;
-
-    assert_ok(starpool_alloc(fixture.pool, size, stream, &ptr));
-    return ptr;
-}
 
 static uint64_t record(starpool_stream stream)
 {
@@ -109,7 +81,7 @@ static void stream_executes_when_somebody_waits(void **state)
 
     (void)state;
     assert_ok(starpool_stream_query(streams.a));
-    block = alloc_on(streams.a, 1000);
+    block = sp_stream_fixture_alloc(streams.a, 1000);
     assert_status(STARPOOL_ENOTREADY, starpool_stream_query(streams.a));
     assert_false(starpool_is_ready(block));
     assert_ok(starpool_stream_synchronize(streams.a));
@@ -120,11 +92,11 @@ static void stream_executes_when_somebody_waits(void **state)
 
 static void waiting_executes_what_the_stream_waits_for_and_no_more(void **state)
 {
-    void *first = alloc_on(streams.a, 1000), *second;
+    void *first = sp_stream_fixture_alloc(streams.a, 1000), *second;
     uint64_t point = record(streams.a);
 
     (void)state;
-    second = alloc_on(streams.a, 1000);
+    second = sp_stream_fixture_alloc(streams.a, 1000);
     assert_ok(starpool_stream_wait(streams.b, streams.a, point));
     assert_false(starpool_is_ready(first));
     assert_ok(starpool_stream_synchronize(streams.b));
@@ -142,7 +114,7 @@ static void stream_that_is_destroyed_executes(void **state)
 
     (void)state;
     assert_ok(starpool_stream_create(host, &stream));
-    block = alloc_on(stream, 1000);
+    block = sp_stream_fixture_alloc(stream, 1000);
     starpool_stream_destroy(stream);
     assert_true(starpool_is_ready(block));
     sp_fixture_give(block);
@@ -179,7 +151,7 @@ static void point_keeps_what_was_known_when_it_was_recorded(void **state)
 {
     starpool_stream c;
     uint64_t early, late;
-    void *block = alloc_on(streams.a, 1000);
+    void *block = sp_stream_fixture_alloc(streams.a, 1000);
 
     (void)state;
     assert_ok(starpool_pool_set_attribute(fixture.pool, STARPOOL_ATTR_OPPORTUNISTIC, 0));
@@ -190,11 +162,11 @@ static void point_keeps_what_was_known_when_it_was_recorded(void **state)
     assert_ok(starpool_stream_wait(streams.b, streams.a, record(streams.a)));
     late = record(streams.b);
     assert_ok(starpool_stream_wait(c, streams.b, early));
-    block = alloc_on(c, 1000);
+    block = sp_stream_fixture_alloc(c, 1000);
     assert_int_equal(sp_fixture_stats_of(fixture.pool).n_takes_event, 0);
     assert_ok(starpool_free(block, STARPOOL_STREAM_HOST));
     assert_ok(starpool_stream_wait(c, streams.b, late));
-    block = alloc_on(c, 2 * SP_MIB - 1000);
+    block = sp_stream_fixture_alloc(c, 2 * SP_MIB - 1000);
     assert_int_equal(sp_fixture_stats_of(fixture.pool).n_takes_event, 0);
     sp_fixture_give(block);
     starpool_stream_destroy(c);
@@ -202,14 +174,14 @@ static void point_keeps_what_was_known_when_it_was_recorded(void **state)
 
 static void wait_on_a_point_makes_earlier_frees_the_streams_own(void **state)
 {
-    void *block = alloc_on(streams.a, 2 * SP_MIB), *again;
+    void *block = sp_stream_fixture_alloc(streams.a, 2 * SP_MIB), *again;
 
     (void)state;
     assert_ok(starpool_pool_set_attribute(fixture.pool, STARPOOL_ATTR_OPPORTUNISTIC, 0));
     assert_ok(starpool_pool_set_attribute(fixture.pool, STARPOOL_ATTR_INTERNAL_WAITS, 0));
     assert_ok(starpool_free(block, streams.a));
     assert_ok(starpool_stream_wait(streams.b, streams.a, record(streams.a)));
-    again = alloc_on(streams.b, 2 * SP_MIB);
+    again = sp_stream_fixture_alloc(streams.b, 2 * SP_MIB);
     assert_ptr_equal(again, block);
     assert_int_equal(sp_fixture_stats_of(fixture.pool).n_takes_event, 1);
     sp_fixture_give(again);
@@ -234,7 +206,7 @@ static void block_of_the_host_is_ready_for_all(void **state)
 static void block_is_ready_on_a_stream_that_came_after_it(void **state)
 {
     uint64_t before = record(streams.a), after;
-    void *block = alloc_on(streams.a, 1000);
+    void *block = sp_stream_fixture_alloc(streams.a, 1000);
 
     (void)state;
     after = record(streams.a);
@@ -253,7 +225,7 @@ static void block_of_a_stream_that_is_gone_is_not_its_successors(void **state)
 
     (void)state;
     assert_ok(starpool_stream_create(host, &first));
-    block = alloc_on(first, 1000);
+    block = sp_stream_fixture_alloc(first, 1000);
     starpool_stream_destroy(first);
     assert_ok(starpool_stream_create(host, &second));
     assert_false(starpool_is_ready_on(block, second, 0));
@@ -261,7 +233,8 @@ static void block_of_a_stream_that_is_gone_is_not_its_successors(void **state)
     sp_fixture_give(block);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) \
+    cmocka_unit_test_setup_teardown(name, sp_stream_fixture_setup, sp_stream_fixture_teardown)
 
 int main(void)
 {

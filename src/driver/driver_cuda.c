@@ -17,7 +17,7 @@
 static struct {
     pthread_mutex_t lock;
     bool is_tried;
-    void *library; /* dlopen()'s handle, or NULL */
+    void *handle; /* dlopen()'s handle, or NULL */
     struct sp_driver table;
     struct sp_driver_call calls[SP_N_CALLS];
     char error[256]; /* why it is refused; "" if it is not */
@@ -66,7 +66,7 @@ static const int essential[] = {
 /* A function's address comes from dlsym() as an object's; POSIX has both alike. */
 static void look_up(struct sp_driver_call *call, void *member)
 {
-    void *found = dlsym(cuda.library, call->symbol);
+    void *found = dlsym(cuda.handle, call->symbol);
 
     call->is_absent = found == NULL;
     if (found != NULL)
@@ -94,9 +94,9 @@ static const struct sp_driver_call *missing_essential(void)
 
 static void close_library(void)
 {
-    if (cuda.library != NULL)
-        (void)dlclose(cuda.library);
-    cuda.library = NULL;
+    if (cuda.handle != NULL)
+        (void)dlclose(cuda.handle);
+    cuda.handle = NULL;
 }
 
 static void load_locked(void)
@@ -105,8 +105,8 @@ static void load_locked(void)
 
     cuda.is_tried = true;
     cuda.error[0] = '\0';
-    cuda.library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (cuda.library == NULL) {
+    cuda.handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (cuda.handle == NULL) {
         const char *reason = dlerror();
 
         (void)snprintf(cuda.error, sizeof(cuda.error), "the driver cannot be loaded: %s",
@@ -114,7 +114,7 @@ static void load_locked(void)
         return;
     }
     /* A library of that name that serves CUDA programs from here would call itself. */
-    if (dlsym(cuda.library, "sp_is_starpool_driver") != NULL) {
+    if (dlsym(cuda.handle, "sp_is_starpool_driver") != NULL) {
         (void)snprintf(cuda.error, sizeof(cuda.error), LIBRARY " is starpool's own, no driver");
         close_library();
         return;
@@ -135,7 +135,7 @@ enum starpool_status sp_driver_cuda(const struct sp_driver **driver_out)
     pthread_mutex_lock(&cuda.lock);
     if (!cuda.is_tried)
         load_locked();
-    is_loaded = cuda.library != NULL;
+    is_loaded = cuda.handle != NULL;
     pthread_mutex_unlock(&cuda.lock);
     if (!is_loaded)
         return STARPOOL_ENOTINIT;

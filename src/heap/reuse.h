@@ -81,8 +81,8 @@ void sp_reuse_fini(struct sp_reuse *reuse, void (*release)(void *memory, size_t 
 
 struct sp_reuse_policy *sp_reuse_policy(struct sp_reuse *reuse);
 
-/* [bytes] of zeroed memory that must be fed before the next call that takes, gives or adds; 0
- * if none is wanted. */
+/* [bytes] of zeroed memory that must be fed before the next call that takes, adds, or gives in
+ * a stream; 0 if none is wanted. */
 size_t sp_reuse_wants(const struct sp_reuse *reuse);
 void sp_reuse_feed(struct sp_reuse *reuse, void *memory, size_t size);
 

@@ -196,7 +196,7 @@ static void keep_uses(const struct sp_reuse_block *found)
                         &block->uses);
 }
 
-/* Submitting may give the lock, so the block is looked up again afterwards. */
+/* The free has its place in the stream before the block goes. */
 static sp_cu_result free_block(struct sp_model_pool *pool, uintptr_t start,
                                struct sp_model_stream *stream)
 {

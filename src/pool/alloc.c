@@ -220,7 +220,7 @@ static enum starpool_status give_on_stream(void *ptr, starpool_stream stream)
 
     if (ptr == NULL)
         return STARPOOL_EINVAL;
-    if (sp_driver_pool_free(ptr, stream, &status))
+    if (!sp_addrmap_is_ours((uintptr_t)ptr) && sp_driver_pool_free(ptr, stream, &status))
         return status;
     if (stream != STARPOOL_STREAM_HOST)
         return sp_ordered_free(ptr, stream);

@@ -424,10 +424,20 @@ static enum starpool_status give_locked(struct starpool_pool *pool, void *ptr,
     return status;
 }
 
+/* Both locks. What the host frees needs no record, and so no system call. */
+static enum starpool_status lock_to_give(struct starpool_pool *pool, struct sp_point at)
+{
+    if (at.slot != SP_SLOT_HOST)
+        return sp_ordered_lock(pool);
+    sp_lock_take(&pool->lock);
+    sp_streams_lock();
+    return STARPOOL_OK;
+}
+
 /* Free a block of the engine at a point that has been submitted, or by the host. */
 static enum starpool_status give(struct starpool_pool *pool, void *ptr, struct sp_point at)
 {
-    enum starpool_status status = sp_ordered_lock(pool);
+    enum starpool_status status = lock_to_give(pool, at);
     bool is_released = false;
 
     if (status != STARPOOL_OK)

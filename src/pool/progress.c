@@ -304,14 +304,15 @@ static enum starpool_status wait_for(struct sp_stream *stream, uint64_t seq)
 static struct sp_stream *find_unfinished(const struct sp_stream *stream, uint64_t *seq_out)
 {
     const struct sp_order *order = sp_streams_order();
+    const struct sp_clock *known = &order->streams[stream->slot].known;
 
-    for (sp_slot slot = 0; slot < order->n_slots; slot++) {
-        struct sp_stream *other = sp_streams_at(slot);
+    for (uint32_t i = 0; i < known->n_points; i++) {
+        struct sp_point point = known->points[i];
+        struct sp_stream *other = sp_streams_at(point.slot);
 
-        if (other == NULL || other->driver == NULL)
-            continue;
-        *seq_out = sp_order_known(order, stream->slot, slot);
-        if (*seq_out > order->streams[slot].done_seq)
+        *seq_out = point.seq;
+        if (other != NULL && other->driver != NULL &&
+            point.seq > order->streams[point.slot].done_seq)
             return other;
     }
     return NULL;
@@ -366,16 +367,24 @@ static enum starpool_status await_stream(struct sp_stream *stream, struct sp_str
     return status;
 }
 
-enum starpool_status sp_streams_finish(struct sp_point point)
+/* The stream in a slot, referenced; NULL if all of its operations have executed. */
+static struct sp_stream *get_in(sp_slot slot)
 {
-    struct sp_stream *other;
-    enum starpool_status status = STARPOOL_OK;
+    struct sp_stream *stream;
 
     sp_streams_lock();
-    other = sp_streams_at(point.slot);
-    if (other != NULL)
-        other->n_references++;
+    stream = sp_streams_at(slot);
+    if (stream != NULL)
+        stream->n_references++;
     sp_streams_unlock();
+    return stream;
+}
+
+enum starpool_status sp_streams_finish(struct sp_point point)
+{
+    struct sp_stream *other = get_in(point.slot);
+    enum starpool_status status = STARPOOL_OK;
+
     if (other == NULL)
         return STARPOOL_OK;
     if (other->driver == NULL) {
@@ -397,11 +406,7 @@ enum starpool_status sp_streams_await(struct sp_stream *stream, struct sp_point 
 
     if (stream->driver == NULL || point.slot == stream->slot)
         return STARPOOL_OK;
-    sp_streams_lock();
-    other = sp_streams_at(point.slot);
-    if (other != NULL)
-        other->n_references++;
-    sp_streams_unlock();
+    other = get_in(point.slot);
     if (other == NULL)
         return STARPOOL_OK;
     status = await_stream(stream, other, point.seq);

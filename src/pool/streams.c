@@ -410,17 +410,18 @@ static enum starpool_status get_adopted(starpool_stream handle, struct sp_stream
 {
     const struct sp_driver *driver;
     unsigned long long id = 0;
-    sp_cu_result result;
+    enum starpool_status status;
     struct sp_stream *stream;
+    sp_cu_result result;
 
     if (sp_driver_get(&driver) != STARPOOL_OK)
         return STARPOOL_EINVAL;
     if (handle == NULL)
         handle = STARPOOL_STREAM_LEGACY;
     result = driver->cuStreamGetId(handle, &id);
-    if (sp_driver_status(result, "cuStreamGetId") != STARPOOL_OK)
-        return result == SP_CU_INVALID_HANDLE ? STARPOOL_EINVAL
-                                              : sp_driver_status(result, "cuStreamGetId");
+    status = sp_driver_status(result, "cuStreamGetId");
+    if (status != STARPOOL_OK)
+        return result == SP_CU_INVALID_HANDLE ? STARPOOL_EINVAL : status;
     sp_streams_lock();
     stream = find_adopted(id);
     if (stream != NULL)
