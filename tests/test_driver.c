@@ -18,7 +18,7 @@
 
 /* The fake driver of the test, and its variables. */
 static struct {
-    void *library;
+    void *handle;
     sp_cu_result *results; /* [SP_N_CALLS] */
     int *n_devices, *n_decoys;
 } fake;
@@ -31,12 +31,12 @@ static void load_fake(const char *kind)
 
     (void)snprintf(path, sizeof(path), "%s/tests/%s/libcuda.so.1",
                    builddir != NULL ? builddir : ".", kind);
-    fake.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (fake.library == NULL)
+    fake.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (fake.handle == NULL)
         fail_msg("%s", dlerror());
-    fake.results = dlsym(fake.library, "fake_results");
-    fake.n_devices = dlsym(fake.library, "fake_n_devices");
-    fake.n_decoys = dlsym(fake.library, "fake_n_decoys");
+    fake.results = dlsym(fake.handle, "fake_results");
+    fake.n_devices = dlsym(fake.handle, "fake_n_devices");
+    fake.n_decoys = dlsym(fake.handle, "fake_n_decoys");
     assert_non_null(fake.results);
     assert_non_null(fake.n_devices);
     assert_non_null(fake.n_decoys);
@@ -54,9 +54,9 @@ static int teardown(void **state)
 {
     (void)state;
     sp_driver_reset();
-    if (fake.library != NULL)
-        (void)dlclose(fake.library);
-    fake.library = NULL; /* The group ends with this, too. */
+    if (fake.handle != NULL)
+        (void)dlclose(fake.handle);
+    fake.handle = NULL; /* The group ends with this, too. */
     return 0;
 }
 
@@ -88,7 +88,7 @@ static void every_entry_point_is_the_symbol_of_its_row(void **state)
     assert_string_equal(calls[SP_CALL_##row].symbol, #row_symbol);                    \
     assert_int_equal(calls[SP_CALL_##row].version, row_version);                      \
     if (!calls[SP_CALL_##row].is_absent) {                                            \
-        assert_ptr_equal(address_of(&driver->row), dlsym(fake.library, #row_symbol)); \
+        assert_ptr_equal(address_of(&driver->row), dlsym(fake.handle, #row_symbol)); \
         n_present++;                                                                  \
     }
 #include "src/driver/calls.def"
@@ -104,7 +104,7 @@ static void symbols_of_an_older_abi_are_not_called(void **state)
 
     (void)state;
     load_fake("fake_whole");
-    assert_non_null(dlsym(fake.library, "cuMemAlloc"));
+    assert_non_null(dlsym(fake.handle, "cuMemAlloc"));
     assert_ok(sp_driver_cuda(&driver));
     assert_int_equal(driver->cuMemAlloc(&ptr, 1), 10000 + SP_CALL_cuMemAlloc);
     assert_int_equal(driver->cuMemFree(0), 10000 + SP_CALL_cuMemFree);
