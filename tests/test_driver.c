@@ -83,13 +83,13 @@ static void every_entry_point_is_the_symbol_of_its_row(void **state)
     calls = sp_driver_cuda_calls();
     assert_string_equal(driver->name, "libcuda.so.1");
     assert_false(driver->is_model);
-#define X(row, row_symbol, row_version, parameters)                                   \
-    assert_string_equal(calls[SP_CALL_##row].name, #row);                             \
-    assert_string_equal(calls[SP_CALL_##row].symbol, #row_symbol);                    \
-    assert_int_equal(calls[SP_CALL_##row].version, row_version);                      \
-    if (!calls[SP_CALL_##row].is_absent) {                                            \
+#define X(row, row_symbol, row_version, parameters)                                  \
+    assert_string_equal(calls[SP_CALL_##row].name, #row);                            \
+    assert_string_equal(calls[SP_CALL_##row].symbol, #row_symbol);                   \
+    assert_int_equal(calls[SP_CALL_##row].version, row_version);                     \
+    if (!calls[SP_CALL_##row].is_absent) {                                           \
         assert_ptr_equal(address_of(&driver->row), dlsym(fake.handle, #row_symbol)); \
-        n_present++;                                                                  \
+        n_present++;                                                                 \
     }
 #include "src/driver/calls.def"
 #undef X
