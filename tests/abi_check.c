@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "src/driver/abi.h"
+#include "src/driver/abi_graph.h"
 
 #define SAME(ours, theirs)  _Static_assert((int)(ours) == (int)(theirs), #ours)
 #define SIZE(ours, theirs)  _Static_assert(sizeof(ours) == sizeof(theirs), #ours)
@@ -168,6 +169,140 @@ SAME_POOL(RESERVED_MEM_CURRENT);
 SAME_POOL(RESERVED_MEM_HIGH);
 SAME_POOL(USED_MEM_CURRENT);
 SAME_POOL(USED_MEM_HIGH);
+
+/* ---- capture and graphs ---------------------------------------------------------------- */
+
+SAME_TYPE(sp_cu_graph, CUgraph);
+SAME_TYPE(sp_cu_node, CUgraphNode);
+SAME_TYPE(sp_cu_exec, CUgraphExec);
+SAME_TYPE(sp_cu_object, CUuserObject);
+SIZE(sp_cu_conditional, CUgraphConditionalHandle);
+
+SIZE(struct sp_cu_edge_data, CUgraphEdgeData);
+MEMBER(struct sp_cu_edge_data, type, CUgraphEdgeData, type);
+
+SIZE(struct sp_cu_memcpy3d, CUDA_MEMCPY3D);
+MEMBER(struct sp_cu_memcpy3d, source_type, CUDA_MEMCPY3D, srcMemoryType);
+MEMBER(struct sp_cu_memcpy3d, source_host, CUDA_MEMCPY3D, srcHost);
+MEMBER(struct sp_cu_memcpy3d, source_device, CUDA_MEMCPY3D, srcDevice);
+MEMBER(struct sp_cu_memcpy3d, source_pitch, CUDA_MEMCPY3D, srcPitch);
+MEMBER(struct sp_cu_memcpy3d, target_x_bytes, CUDA_MEMCPY3D, dstXInBytes);
+MEMBER(struct sp_cu_memcpy3d, target_type, CUDA_MEMCPY3D, dstMemoryType);
+MEMBER(struct sp_cu_memcpy3d, target_host, CUDA_MEMCPY3D, dstHost);
+MEMBER(struct sp_cu_memcpy3d, target_device, CUDA_MEMCPY3D, dstDevice);
+MEMBER(struct sp_cu_memcpy3d, target_pitch, CUDA_MEMCPY3D, dstPitch);
+MEMBER(struct sp_cu_memcpy3d, width_bytes, CUDA_MEMCPY3D, WidthInBytes);
+MEMBER(struct sp_cu_memcpy3d, height, CUDA_MEMCPY3D, Height);
+MEMBER(struct sp_cu_memcpy3d, depth, CUDA_MEMCPY3D, Depth);
+
+SIZE(struct sp_cu_memcpy_params, CUDA_MEMCPY_NODE_PARAMS);
+MEMBER(struct sp_cu_memcpy_params, context, CUDA_MEMCPY_NODE_PARAMS, copyCtx);
+MEMBER(struct sp_cu_memcpy_params, copy, CUDA_MEMCPY_NODE_PARAMS, copyParams);
+
+SIZE(struct sp_cu_memset_params, CUDA_MEMSET_NODE_PARAMS);
+MEMBER(struct sp_cu_memset_params, target, CUDA_MEMSET_NODE_PARAMS, dst);
+MEMBER(struct sp_cu_memset_params, pitch, CUDA_MEMSET_NODE_PARAMS, pitch);
+MEMBER(struct sp_cu_memset_params, value, CUDA_MEMSET_NODE_PARAMS, value);
+MEMBER(struct sp_cu_memset_params, element_size, CUDA_MEMSET_NODE_PARAMS, elementSize);
+MEMBER(struct sp_cu_memset_params, width, CUDA_MEMSET_NODE_PARAMS, width);
+MEMBER(struct sp_cu_memset_params, height, CUDA_MEMSET_NODE_PARAMS, height);
+SIZE(struct sp_cu_memset_params_v2, CUDA_MEMSET_NODE_PARAMS_v2);
+MEMBER(struct sp_cu_memset_params_v2, context, CUDA_MEMSET_NODE_PARAMS_v2, ctx);
+
+SIZE(struct sp_cu_host_params, CUDA_HOST_NODE_PARAMS);
+MEMBER(struct sp_cu_host_params, call, CUDA_HOST_NODE_PARAMS, fn);
+MEMBER(struct sp_cu_host_params, arg, CUDA_HOST_NODE_PARAMS, userData);
+
+SIZE(struct sp_cu_alloc_params, CUDA_MEM_ALLOC_NODE_PARAMS);
+MEMBER(struct sp_cu_alloc_params, props, CUDA_MEM_ALLOC_NODE_PARAMS, poolProps);
+MEMBER(struct sp_cu_alloc_params, access, CUDA_MEM_ALLOC_NODE_PARAMS, accessDescs);
+MEMBER(struct sp_cu_alloc_params, n_access, CUDA_MEM_ALLOC_NODE_PARAMS, accessDescCount);
+MEMBER(struct sp_cu_alloc_params, size, CUDA_MEM_ALLOC_NODE_PARAMS, bytesize);
+MEMBER(struct sp_cu_alloc_params, ptr, CUDA_MEM_ALLOC_NODE_PARAMS, dptr);
+
+SIZE(struct sp_cu_child_params, CUDA_CHILD_GRAPH_NODE_PARAMS);
+MEMBER(struct sp_cu_child_params, ownership, CUDA_CHILD_GRAPH_NODE_PARAMS, ownership);
+SIZE(struct sp_cu_conditional_params, CUDA_CONDITIONAL_NODE_PARAMS);
+MEMBER(struct sp_cu_conditional_params, type, CUDA_CONDITIONAL_NODE_PARAMS, type);
+MEMBER(struct sp_cu_conditional_params, graphs_out, CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out);
+MEMBER(struct sp_cu_conditional_params, context, CUDA_CONDITIONAL_NODE_PARAMS, ctx);
+
+SIZE(struct sp_cu_node_params, CUgraphNodeParams);
+ALIGN(struct sp_cu_node_params, CUgraphNodeParams);
+MEMBER(struct sp_cu_node_params, type, CUgraphNodeParams, type);
+MEMBER(struct sp_cu_node_params, alloc, CUgraphNodeParams, alloc);
+MEMBER(struct sp_cu_node_params, conditional, CUgraphNodeParams, conditional);
+MEMBER(struct sp_cu_node_params, reserved2, CUgraphNodeParams, reserved2);
+
+SIZE(struct sp_cu_instantiate_params, CUDA_GRAPH_INSTANTIATE_PARAMS);
+MEMBER(struct sp_cu_instantiate_params, upload_stream, CUDA_GRAPH_INSTANTIATE_PARAMS,
+       hUploadStream);
+MEMBER(struct sp_cu_instantiate_params, error_node, CUDA_GRAPH_INSTANTIATE_PARAMS,
+       hErrNode_out);
+MEMBER(struct sp_cu_instantiate_params, result, CUDA_GRAPH_INSTANTIATE_PARAMS, result_out);
+SIZE(struct sp_cu_update_result, CUgraphExecUpdateResultInfo);
+MEMBER(struct sp_cu_update_result, error_node, CUgraphExecUpdateResultInfo, errorNode);
+MEMBER(struct sp_cu_update_result, error_from_node, CUgraphExecUpdateResultInfo, errorFromNode);
+
+SAME(SP_CU_CAPTURE_NONE, CU_STREAM_CAPTURE_STATUS_NONE);
+SAME(SP_CU_CAPTURE_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+SAME(SP_CU_CAPTURE_INVALIDATED, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+SAME(SP_CU_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_GLOBAL);
+SAME(SP_CU_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+SAME(SP_CU_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME(SP_CU_CAPTURE_ADD_DEPENDENCIES, CU_STREAM_ADD_CAPTURE_DEPENDENCIES);
+SAME(SP_CU_CAPTURE_SET_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+SAME(SP_CU_EVENT_RECORD_DEFAULT, CU_EVENT_RECORD_DEFAULT);
+SAME(SP_CU_EVENT_RECORD_EXTERNAL, CU_EVENT_RECORD_EXTERNAL);
+SAME(SP_CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_DEFAULT);
+SAME(SP_CU_EVENT_WAIT_EXTERNAL, CU_EVENT_WAIT_EXTERNAL);
+
+#define SAME_NODE(name) SAME(SP_CU_NODE_##name, CU_GRAPH_NODE_TYPE_##name)
+SAME_NODE(KERNEL);
+SAME_NODE(MEMCPY);
+SAME_NODE(MEMSET);
+SAME_NODE(HOST);
+SAME_NODE(GRAPH);
+SAME_NODE(EMPTY);
+SAME_NODE(WAIT_EVENT);
+SAME_NODE(EVENT_RECORD);
+SAME_NODE(MEM_ALLOC);
+SAME_NODE(MEM_FREE);
+SAME_NODE(BATCH_MEM_OP);
+SAME_NODE(CONDITIONAL);
+SAME(SP_CU_MEMORY_TYPE_ARRAY, CU_MEMORYTYPE_ARRAY);
+SAME(SP_CU_CHILD_CLONE, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE);
+SAME(SP_CU_CHILD_MOVE, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
+SAME(SP_CU_CONDITION_IF, CU_GRAPH_COND_TYPE_IF);
+SAME(SP_CU_CONDITION_WHILE, CU_GRAPH_COND_TYPE_WHILE);
+SAME(SP_CU_CONDITION_SWITCH, CU_GRAPH_COND_TYPE_SWITCH);
+
+#define SAME_FLAG(name) SAME(SP_CU_INSTANTIATE_##name, CUDA_GRAPH_INSTANTIATE_FLAG_##name)
+SAME_FLAG(AUTO_FREE_ON_LAUNCH);
+SAME_FLAG(UPLOAD);
+SAME_FLAG(DEVICE_LAUNCH);
+SAME_FLAG(USE_NODE_PRIORITY);
+SAME(SP_CU_INSTANTIATED, CUDA_GRAPH_INSTANTIATE_SUCCESS);
+SAME(SP_CU_INSTANTIATE_ERROR, CUDA_GRAPH_INSTANTIATE_ERROR);
+SAME(SP_CU_INSTANTIATE_INVALID_STRUCTURE, CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE);
+SAME(SP_CU_INSTANTIATE_OPERATION_NOT_SUPPORTED,
+     CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+SAME(SP_CU_INSTANTIATE_MULTIPLE_CONTEXTS, CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED);
+SAME(SP_CU_INSTANTIATE_CONDITIONAL_UNUSED, CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED);
+SAME(SP_CU_UPDATED, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+SAME(SP_CU_UPDATE_ERROR, CU_GRAPH_EXEC_UPDATE_ERROR);
+SAME(SP_CU_UPDATE_TOPOLOGY_CHANGED, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+SAME(SP_CU_UPDATE_NODE_TYPE_CHANGED, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+SAME(SP_CU_UPDATE_PARAMETERS_CHANGED, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED);
+SAME(SP_CU_UPDATE_NOT_SUPPORTED, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED);
+
+#define SAME_GRAPH_MEM(name, theirs) SAME(SP_CU_GRAPH_MEM_##name, CU_GRAPH_MEM_ATTR_##theirs)
+SAME_GRAPH_MEM(USED_CURRENT, USED_MEM_CURRENT);
+SAME_GRAPH_MEM(USED_HIGH, USED_MEM_HIGH);
+SAME_GRAPH_MEM(RESERVED_CURRENT, RESERVED_MEM_CURRENT);
+SAME_GRAPH_MEM(RESERVED_HIGH, RESERVED_MEM_HIGH);
+SAME(SP_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+SAME(SP_CU_GRAPH_USER_OBJECT_MOVE, CU_GRAPH_USER_OBJECT_MOVE);
 
 /* ---- entry points ---------------------------------------------------------------------- */
 

@@ -228,7 +228,7 @@ static void inter_07_a_foreign_pointer_has_nothing_in_plural_and_fails_in_singul
 }
 
 /* An explicit memset node takes the memory's context, of which pool memory has none; a memset
- * in a stream takes the stream's. */
+ * in a stream, captured or not, takes the stream's. */
 static void inter_08_pool_memory_has_no_context_and_is_set_in_streams(void)
 {
     int attributes[] = {SP_CU_POINTER_CONTEXT, SP_CU_POINTER_MEMORY_TYPE};
@@ -244,6 +244,52 @@ static void inter_08_pool_memory_has_no_context_and_is_set_in_streams(void)
     assert_int_equal(type, SP_CU_MEMORY_TYPE_DEVICE);
     sp_case_fill(ptr, 1, SIZE, stream);
     sp_case_assert_bytes(ptr, 1, SIZE, stream);
+    sp_case_free(ptr, stream);
+    sp_case_finish(stream);
+}
+
+static void inter_08_no_explicit_node_sets_pool_memory(void)
+{
+    sp_cu_stream stream = sp_case_stream();
+    sp_cu_ptr plain, ptr = sp_case_alloc(sp_case_pool(0), SIZE, stream);
+    struct sp_cu_memset_params params = {
+        .target = ptr, .value = 1, .element_size = 1, .width = SIZE, .height = 1};
+    sp_cu_context context = sp_case_device(0);
+    sp_cu_node node = NULL;
+    sp_cu_graph graph;
+
+    sp_case_finish(stream);
+    assert_success(cu->cuMemAlloc(&plain, SIZE));
+    assert_success(cu->cuGraphCreate(&graph, 0));
+    assert_cu(SP_CU_INVALID_VALUE,
+              cu->cuGraphAddMemsetNode(&node, graph, NULL, 0, &params, context));
+    assert_null(node);
+    params.target = plain;
+    assert_success(cu->cuGraphAddMemsetNode(&node, graph, NULL, 0, &params, context));
+    assert_success(cu->cuGraphDestroy(graph));
+    assert_success(cu->cuMemFree(plain));
+    sp_case_free(ptr, stream);
+    sp_case_finish(stream);
+}
+
+static void inter_08_a_captured_memset_sets_pool_memory(void)
+{
+    sp_cu_stream stream = sp_case_stream();
+    sp_cu_ptr ptr = sp_case_alloc(sp_case_pool(0), SIZE, stream);
+    sp_cu_graph graph = NULL;
+    sp_cu_exec exec = NULL;
+
+    sp_case_fill(ptr, 1, SIZE, stream);
+    sp_case_finish(stream);
+    assert_success(cu->cuStreamBeginCapture(stream, SP_CU_CAPTURE_MODE_RELAXED));
+    sp_case_fill(ptr, 2, SIZE, stream);
+    assert_success(cu->cuStreamEndCapture(stream, &graph));
+    sp_case_assert_bytes(ptr, 1, SIZE, stream);
+    assert_success(cu->cuGraphInstantiate(&exec, graph, 0));
+    assert_success(cu->cuGraphLaunch(exec, stream));
+    sp_case_assert_bytes(ptr, 2, SIZE, stream);
+    assert_success(cu->cuGraphExecDestroy(exec));
+    assert_success(cu->cuGraphDestroy(graph));
     sp_case_free(ptr, stream);
     sp_case_finish(stream);
 }
@@ -504,6 +550,8 @@ static const struct sp_case cases[] = {
     SP_CASE(inter_06_pool_memory_has_no_allocation_handle, 0),
     SP_CASE(inter_07_a_foreign_pointer_has_nothing_in_plural_and_fails_in_singular, 0),
     SP_CASE(inter_08_pool_memory_has_no_context_and_is_set_in_streams, 0),
+    SP_CASE(inter_08_no_explicit_node_sets_pool_memory, 0),
+    SP_CASE(inter_08_a_captured_memset_sets_pool_memory, 0),
     SP_CASE(inter_09_memory_outlives_the_stream_that_allocated_it, 0),
     SP_CASE(inter_09_work_of_a_destroyed_stream_still_orders_others, SP_TAG_STALL),
     SP_CASE(inter_10_a_stream_has_nothing_of_the_one_whose_handle_it_got, SP_TAG_STALL),

@@ -14,8 +14,11 @@
 #include "src/model/model.h"
 
 static const struct sp_case_group *const groups[] = {
-    &sp_cases_pool,    &sp_cases_def,    &sp_cases_attr, &sp_cases_order, &sp_cases_trim,
-    &sp_cases_destroy, &sp_cases_access, &sp_cases_ipc,  &sp_cases_inter,
+    &sp_cases_pool,       &sp_cases_def,     &sp_cases_attr,   &sp_cases_order,
+    &sp_cases_trim,       &sp_cases_destroy, &sp_cases_access, &sp_cases_ipc,
+    &sp_cases_inter,      &sp_cases_cap,     &sp_cases_gnode,  &sp_cases_gnode_limits,
+    &sp_cases_gnode_life, &sp_cases_gmem,    &sp_cases_pit,    &sp_cases_pit_memory,
+    &sp_cases_gobj,
 };
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
 
@@ -228,6 +231,9 @@ void sp_harness_check_end(void)
  */
 static void let_go(void)
 {
+    int mode = SP_CU_CAPTURE_MODE_GLOBAL;
+
+    (void)cu->cuThreadExchangeStreamCaptureMode(&mode);
     for (int device = 0; device < sp_harness.n_used; device++) {
         (void)cu->cuCtxSetCurrent(sp_harness.contexts[device]);
         (void)cu->cuCtxSynchronize();

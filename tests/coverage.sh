@@ -11,9 +11,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 logs=${1:-.}/tests
 rules=$here/data/rules.txt
 
-# Groups that this version does not have.
-later='CAP GNODE GMEM PIT GOBJ'
-
 for mode in threads inline; do
     [ -f "$logs/conformance_model_$mode.log" ] || {
         echo "$0: $logs/conformance_model_$mode.log is not there: run make check first" >&2
@@ -52,22 +49,12 @@ sources()
         awk '{ n = $1; $1 = ""; printf "%s%s (%d)", sep, substr($0, 2), n; sep = ", " }'
 }
 
-LC_ALL=C awk -v later="$later" -v agreed="$here/data/agreed.txt" \
+LC_ALL=C awk -v agreed="$here/data/agreed.txt" \
     -v observed="$here/data/observed.txt" \
     -v who="$(sources "$here/data/agreed.txt" 1)" \
     -v where="$(sources "$here/data/observed.txt" 1-2)" '
-    BEGIN {
-        n = split(later, groups, " ")
-        for (i = 1; i <= n; i++)
-            is_later[groups[i]] = 1
-    }
     /^#/ || NF == 0 { next }
     FILENAME == ARGV[1] {
-        split($1, part, "-")
-        if (part[1] in is_later) {
-            n_later[part[1]]++
-            next
-        }
         id[++n_rules] = $1
         is_rule[$1] = 1
         next
@@ -105,9 +92,5 @@ LC_ALL=C awk -v later="$later" -v agreed="$here/data/agreed.txt" \
             print "without a test:" none
         if (bad)
             print "without a test that passed in both modes:" bad
-        printf "not in this version:"
-        for (i = 1; i <= n; i++)
-            printf " %s (%d rules)", groups[i], n_later[groups[i]]
-        print ""
         exit none || bad ? 1 : 0
     }' "$rules" "$work/threads" "$work/inline" "$here/data/agreed.txt" "$here/data/observed.txt"

@@ -17,9 +17,18 @@ unit_tests = \
 	%D%/test_json \
 	%D%/test_lock \
 	%D%/test_model \
+	%D%/test_model_capture \
+	%D%/test_model_capture_life \
+	%D%/test_model_exec \
 	%D%/test_model_faults \
+	%D%/test_model_graph \
+	%D%/test_model_graph_memory \
+	%D%/test_model_graph_oom \
+	%D%/test_model_graph_random \
+	%D%/test_model_objects \
 	%D%/test_model_shared \
 	%D%/test_model_stress \
+	%D%/test_model_update \
 	%D%/test_options \
 	%D%/test_order \
 	%D%/test_order_random \
@@ -64,7 +73,9 @@ if HAVE_CMOCKA
 check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 %C%_libsupport_la_SOURCES = \
 	%D%/driver_fixture.h %D%/driver_fixture.c \
+	%D%/exec_fixture.h %D%/exec_fixture.c \
 	%D%/fixture.h %D%/fixture.c \
+	%D%/model_capture_fixture.h %D%/model_capture_fixture.c \
 	%D%/model_fixture.h %D%/model_fixture.c \
 	%D%/oracle.h %D%/oracle.c \
 	%D%/order_fixture.h \
@@ -81,15 +92,29 @@ check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 	%D%/conformance.h \
 	%D%/conformance_access.c \
 	%D%/conformance_attr.c \
+	%D%/conformance_cap.h %D%/conformance_cap.c \
+	%D%/conformance_cap_help.c \
+	%D%/conformance_cap_info.c \
+	%D%/conformance_cap_modes.c \
+	%D%/conformance_cap_threads.c \
+	%D%/conformance_cap_work.c \
 	%D%/conformance_child.h %D%/conformance_child.c \
 	%D%/conformance_def.c \
 	%D%/conformance_destroy.c \
+	%D%/conformance_gmem.c \
+	%D%/conformance_gnode.c \
+	%D%/conformance_gnode_life.c \
+	%D%/conformance_gnode_limits.c \
+	%D%/conformance_gobj.c \
+	%D%/conformance_graph.h %D%/conformance_graph.c \
 	%D%/conformance_help.c \
 	%D%/conformance_inter.c \
 	%D%/conformance_ipc.h %D%/conformance_ipc.c \
 	%D%/conformance_ipc_pointer.c \
 	%D%/conformance_order.h %D%/conformance_order.c \
 	%D%/conformance_order_reuse.c \
+	%D%/conformance_pit.c \
+	%D%/conformance_pit_memory.c \
 	%D%/conformance_pool.c \
 	%D%/conformance_private.h \
 	%D%/conformance_run.c \
@@ -105,6 +130,9 @@ conformance_libs = %D%/libconformance.la $(LDADD)
 %C%_conformance_cuda_LDADD          = $(conformance_libs)
 %C%_conformance_model_inline_LDADD  = $(conformance_libs)
 %C%_conformance_model_threads_LDADD = $(conformance_libs)
+
+# Memory that runs out: what the tests define stands in for the C library's.
+%C%_test_model_graph_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=realloc
 
 # A program that is recorded.
 %C%_trace_sample_LDADD = libstarpool_core.la $(PTHREAD_LIBS)

@@ -40,6 +40,7 @@
     X(STREAM_CAPTURE_IMPLICIT, 906)        \
     X(CAPTURED_EVENT, 907)                 \
     X(STREAM_CAPTURE_WRONG_THREAD, 908)    \
+    X(GRAPH_EXEC_UPDATE_FAILURE, 910)      \
     X(UNKNOWN, 999)
 
 enum {

@@ -144,6 +144,14 @@ enum starpool_status sp_driver_choose_model(void)
     return status;
 }
 
+void sp_driver_use(const struct sp_driver *driver)
+{
+    pthread_mutex_lock(&process.lock);
+    atomic_store_explicit(&process.chosen, driver, memory_order_release);
+    process.is_decided = true;
+    pthread_mutex_unlock(&process.lock);
+}
+
 void sp_driver_reset(void)
 {
     pthread_mutex_lock(&process.lock);

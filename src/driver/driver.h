@@ -9,6 +9,7 @@
 #include <starpool/base.h>
 
 #include "src/driver/abi.h"
+#include "src/driver/abi_graph.h"
 
 /* One member an entry point, with CUDA's name: table->cuMemAllocAsync(...). Never NULL: what
  * the driver at hand has not answers SP_CU_NOT_SUPPORTED. */
@@ -66,6 +67,9 @@ bool sp_driver_is_chosen(void);
 /* Let the model be what sp_driver_get() answers, whatever the option DRIVER says: EBUSY if a
  * driver is chosen already. */
 STARPOOL_CHECK enum starpool_status sp_driver_choose_model(void);
+
+/* Let a table be what sp_driver_get() answers, until sp_driver_reset(). For tests. */
+void sp_driver_use(const struct sp_driver *driver);
 
 /* As if nobody had asked. For tests; no other thread is in a call. */
 void sp_driver_reset(void);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/model/capture.h"
 #include "src/model/private.h"
 #include "src/util/util.h"
 
@@ -70,6 +71,43 @@ static sp_cu_result check(struct sp_model_stream *stream, uintptr_t target, uint
     return result;
 }
 
+static void describe_end(uintptr_t address, int *type_out, sp_cu_ptr *device_out,
+                         const void **host_out)
+{
+    if (sp_model_device_of(address) >= 0) {
+        *type_out = SP_CU_MEMORY_TYPE_DEVICE;
+        *device_out = address;
+    } else {
+        *type_out = SP_CU_MEMORY_TYPE_HOST;
+        *host_out = (const void *)address;
+    }
+}
+
+/* True if it is not for the stream to execute, and then the answer. A captured copy reads
+ * whatever the source is like at each launch. */
+static bool capture_copy(struct sp_model_stream *stream, uintptr_t target, uintptr_t source,
+                         size_t size, sp_cu_result *result_out)
+{
+    struct sp_model_work work = {.type = SP_CU_NODE_MEMCPY};
+    struct sp_cu_memcpy3d *copy = &work.copy.copy;
+    const void *host = NULL;
+
+    if (stream->member != NULL) {
+        *result_out = sp_model_can_use(stream, target, size);
+        if (*result_out == SP_CU_SUCCESS)
+            *result_out = sp_model_can_use(stream, source, size);
+        if (*result_out != SP_CU_SUCCESS)
+            return true;
+    }
+    work.copy.context = (sp_cu_context)stream->context;
+    describe_end(source, &copy->source_type, &copy->source_device, &copy->source_host);
+    describe_end(target, &copy->target_type, &copy->target_device, &host);
+    copy->target_host = (void *)(uintptr_t)host;
+    copy->width_bytes = size;
+    copy->height = copy->depth = 1;
+    return sp_model_capture_work(stream, &work, result_out);
+}
+
 static sp_cu_result queue_copy(struct sp_model_stream *stream, uintptr_t target,
                                uintptr_t source, size_t size, struct sp_point *at_out)
 {
@@ -79,6 +117,8 @@ static sp_cu_result queue_copy(struct sp_model_stream *stream, uintptr_t target,
 
     if (target == 0 || source == 0)
         return SP_CU_INVALID_VALUE;
+    if (capture_copy(stream, target, source, size, &result))
+        return result;
     result = check(stream, target, source, size);
     if (result != SP_CU_SUCCESS)
         return result;
@@ -95,6 +135,28 @@ static sp_cu_result queue_copy(struct sp_model_stream *stream, uintptr_t target,
     return sp_model_submit(stream, SP_OP_COPY, size, run_copy, copy, at_out);
 }
 
+static bool capture_filling(struct sp_model_stream *stream, const struct filling *filling,
+                            size_t size, sp_cu_result *result_out)
+{
+    uintptr_t target = (uintptr_t)filling->target;
+    struct sp_model_work work = {
+        .type = SP_CU_NODE_MEMSET,
+        .set = {.params = {.target = target,
+                           .value = filling->value,
+                           .element_size = filling->is_wide ? 4 : 1,
+                           .width = filling->n,
+                           .height = 1},
+                .context = (sp_cu_context)stream->context},
+    };
+
+    if (stream->member != NULL) {
+        *result_out = sp_model_can_use(stream, target, size);
+        if (*result_out != SP_CU_SUCCESS)
+            return true;
+    }
+    return sp_model_capture_work(stream, &work, result_out);
+}
+
 static sp_cu_result queue_filling(struct sp_model_stream *stream, const struct filling *wanted,
                                   struct sp_point *at_out)
 {
@@ -105,6 +167,8 @@ static sp_cu_result queue_filling(struct sp_model_stream *stream, const struct f
 
     if (target == 0 || (wanted->is_wide && (wanted->n > SIZE_MAX / 4 || target % 4 != 0)))
         return SP_CU_INVALID_VALUE;
+    if (capture_filling(stream, wanted, size, &result))
+        return result;
     result = check(stream, target, 0, size);
     if (result != SP_CU_SUCCESS)
         return result;

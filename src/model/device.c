@@ -285,8 +285,6 @@ static const struct {
     {SP_CU_DEVICE_MANAGED_MEMORY, 1},
     {SP_CU_DEVICE_CONCURRENT_MANAGED_ACCESS, 1},
     {SP_CU_DEVICE_MEMORY_POOLS_SUPPORTED, 1},
-    {SP_CU_DEVICE_HOST_NUMA_MEMORY_POOLS_SUPPORTED, 1},
-    {SP_CU_DEVICE_HOST_MEMORY_POOLS_SUPPORTED, 1},
 };
 
 static bool find_attribute(int attribute, int device, int node, int *value_out)
@@ -297,6 +295,11 @@ static bool find_attribute(int attribute, int device, int node, int *value_out)
     }
     if (attribute == SP_CU_DEVICE_MEMPOOL_SUPPORTED_HANDLE_TYPES) {
         *value_out = sp_model_pool_handle_types();
+        return true;
+    }
+    if (attribute == SP_CU_DEVICE_HOST_MEMORY_POOLS_SUPPORTED ||
+        attribute == SP_CU_DEVICE_HOST_NUMA_MEMORY_POOLS_SUPPORTED) {
+        *value_out = sp_model_switch(SP_SWITCH_host_pools) == 0;
         return true;
     }
     if (attribute == SP_CU_DEVICE_HOST_NUMA_ID) {

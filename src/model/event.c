@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "src/model/capture.h"
 #include "src/model/handles.h"
 #include "src/util/util.h"
 
@@ -60,6 +61,7 @@ void sp_model_event_close(struct sp_model_event *event)
         event->next->link_here = event->link_here;
     sp_handles_remove(&events.handles, event->handle);
     forget_mark(event);
+    sp_model_capture_forget(event);
     if (event->link != NULL)
         sp_model_link_put(event->link);
     free(event);
@@ -141,7 +143,7 @@ sp_cu_result sp_model_cuEventDestroy(sp_cu_event handle)
 
 /* ---- recording and waiting ----------------------------------------------------------- */
 
-static sp_cu_result record(struct sp_model_event *event, struct sp_model_stream *stream)
+sp_cu_result sp_model_event_record(struct sp_model_event *event, struct sp_model_stream *stream)
 {
     void *turn = event->link == NULL ? NULL : sp_model_turn_begin(event);
     sp_cu_result result;
@@ -155,6 +157,7 @@ static sp_cu_result record(struct sp_model_event *event, struct sp_model_stream 
             sp_model_turn_cancel(event);
         return result;
     }
+    sp_model_capture_forget(event);
     forget_mark(event);
     if (sp_order_record(sp_model_order(), stream->slot, &event->mark) != STARPOOL_OK)
         return SP_CU_OUT_OF_MEMORY;
@@ -163,21 +166,61 @@ static sp_cu_result record(struct sp_model_event *event, struct sp_model_stream 
     return SP_CU_SUCCESS;
 }
 
-sp_cu_result sp_model_cuEventRecord(sp_cu_event handle, sp_cu_stream stream_handle)
+/* A capturing stream gets a node that acts on the event at each launch. */
+static sp_cu_result capture_external(struct sp_model_stream *stream, int type,
+                                     const struct sp_model_event *event)
+{
+    struct sp_model_work work = {.type = type, .event = (sp_cu_event)event->handle};
+    sp_cu_result result;
+
+    if (sp_model_capture_work(stream, &work, &result))
+        return result;
+    return SP_CU_INVALID_VALUE;
+}
+
+/* In a capture the mark of an earlier record outside is of no use any more. */
+static sp_cu_result record_in(struct sp_model_event *event, struct sp_model_stream *stream)
+{
+    sp_cu_result result;
+
+    if (!sp_model_capture_record(stream, event, &result))
+        return sp_model_event_record(event, stream);
+    if (result == SP_CU_SUCCESS)
+        forget_mark(event);
+    return result;
+}
+
+static sp_cu_result record_locked(sp_cu_event handle, sp_cu_stream stream_handle,
+                                  unsigned flags)
 {
     struct sp_model_event *event;
     struct sp_model_stream *stream;
-    sp_cu_result result;
+    sp_cu_result result = get_event(handle, &event);
 
-    SP_MODEL_ENTER(cuEventRecord);
-    result = get_event(handle, &event);
     if (result == SP_CU_SUCCESS)
         result = sp_model_stream_get(stream_handle, &stream);
+    if (result == SP_CU_SUCCESS && flags > SP_CU_EVENT_RECORD_EXTERNAL)
+        result = SP_CU_INVALID_VALUE;
     if (result == SP_CU_SUCCESS && stream->context != event->context)
         result = SP_CU_INVALID_HANDLE;
-    if (result == SP_CU_SUCCESS)
-        result = record(event, stream);
-    return sp_model_leave(result);
+    if (result != SP_CU_SUCCESS)
+        return result;
+    return flags == SP_CU_EVENT_RECORD_EXTERNAL
+               ? capture_external(stream, SP_CU_NODE_EVENT_RECORD, event)
+               : record_in(event, stream);
+}
+
+sp_cu_result sp_model_cuEventRecord(sp_cu_event event, sp_cu_stream stream)
+{
+    SP_MODEL_ENTER(cuEventRecord);
+    return sp_model_leave(record_locked(event, stream, SP_CU_EVENT_RECORD_DEFAULT));
+}
+
+sp_cu_result sp_model_cuEventRecordWithFlags(sp_cu_event event, sp_cu_stream stream,
+                                             unsigned flags)
+{
+    SP_MODEL_ENTER(cuEventRecordWithFlags);
+    return sp_model_leave(record_locked(event, stream, flags));
 }
 
 /* The last recording is another process's: all there is to know is when it is over. */
@@ -196,7 +239,7 @@ static sp_cu_result wait_foreign(struct sp_model_stream *stream, struct sp_model
     return result;
 }
 
-static sp_cu_result wait_for(struct sp_model_stream *stream, struct sp_model_event *event)
+sp_cu_result sp_model_event_await(struct sp_model_event *event, struct sp_model_stream *stream)
 {
     struct sp_model_gate gate = {.points = &event->mark.at, .n_points = 1};
 
@@ -221,10 +264,96 @@ sp_cu_result sp_model_cuStreamWaitEvent(sp_cu_stream stream_handle, sp_cu_event 
     result = sp_model_stream_get(stream_handle, &stream);
     if (result == SP_CU_SUCCESS)
         result = get_event(handle, &event);
-    if (result == SP_CU_SUCCESS && flags > 1)
+    if (result == SP_CU_SUCCESS && flags > SP_CU_EVENT_WAIT_EXTERNAL)
         result = SP_CU_INVALID_VALUE;
+    if (result != SP_CU_SUCCESS)
+        return sp_model_leave(result);
+    if (flags == SP_CU_EVENT_WAIT_EXTERNAL)
+        return sp_model_leave(capture_external(stream, SP_CU_NODE_WAIT_EVENT, event));
+    if (!sp_model_capture_wait(stream, event, &result))
+        result = sp_model_event_await(event, stream);
+    return sp_model_leave(result);
+}
+
+/* ---- contexts ------------------------------------------------------------------------ */
+
+/* A stream that nobody else has gathers what all the others have. */
+static sp_cu_result record_context(struct sp_model_event *event)
+{
+    struct sp_model_context *context = event->context;
+    struct sp_model_stream *all =
+        sp_model_stream_open(context, SP_CU_STREAM_NON_BLOCKING, false);
+    sp_cu_result result = SP_CU_SUCCESS;
+
+    if (all == NULL)
+        return SP_CU_OUT_OF_MEMORY;
+    for (struct sp_model_stream *stream = context->streams;
+         result == SP_CU_SUCCESS && stream != NULL; stream = stream->next) {
+        if (stream != all)
+            result = sp_model_stream_follow(all, stream);
+    }
     if (result == SP_CU_SUCCESS)
-        result = wait_for(stream, event);
+        result = sp_model_event_record(event, all);
+    sp_model_stream_close(all);
+    return result;
+}
+
+sp_cu_result sp_model_cuCtxRecordEvent(sp_cu_context handle, sp_cu_event event_handle)
+{
+    struct sp_model_context *context;
+    struct sp_model_event *event;
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuCtxRecordEvent);
+    context = sp_model_context_find(handle);
+    if (context == NULL)
+        return sp_model_leave(SP_CU_INVALID_CONTEXT);
+    result = get_event(event_handle, &event);
+    if (result == SP_CU_SUCCESS && event->context != context)
+        result = SP_CU_INVALID_HANDLE;
+    if (result == SP_CU_SUCCESS)
+        result = sp_model_capture_context(context);
+    if (result == SP_CU_SUCCESS)
+        result = record_context(event);
+    return sp_model_leave(result);
+}
+
+/* Every stream waits, and so will those that are made later: for the gate. */
+static sp_cu_result hold_context(struct sp_model_context *context, struct sp_model_event *event)
+{
+    sp_cu_result result = SP_CU_SUCCESS;
+
+    if (context->gate == NULL)
+        context->gate = sp_model_stream_open(context, SP_CU_STREAM_NON_BLOCKING, false);
+    if (context->gate == NULL)
+        return SP_CU_OUT_OF_MEMORY;
+    for (struct sp_model_stream *stream = context->streams;
+         result == SP_CU_SUCCESS && stream != NULL; stream = stream->next) {
+        if (!stream->is_destroyed)
+            result = sp_model_event_await(event, stream);
+    }
+    return result;
+}
+
+sp_cu_result sp_model_cuCtxWaitEvent(sp_cu_context handle, sp_cu_event event_handle)
+{
+    struct sp_model_context *context;
+    struct sp_model_event *event;
+    sp_cu_result result, leaked;
+
+    SP_MODEL_ENTER(cuCtxWaitEvent);
+    context = sp_model_context_find(handle);
+    if (context == NULL)
+        return sp_model_leave(SP_CU_INVALID_CONTEXT);
+    result = get_event(event_handle, &event);
+    if (result != SP_CU_SUCCESS)
+        return sp_model_leave(result);
+    result = sp_model_capture_context(context);
+    leaked = sp_model_capture_leak(event);
+    if (result == SP_CU_SUCCESS)
+        result = leaked;
+    if (result == SP_CU_SUCCESS)
+        result = hold_context(context, event);
     return sp_model_leave(result);
 }
 
@@ -244,6 +373,8 @@ sp_cu_result sp_model_cuEventQuery(sp_cu_event handle)
 
     SP_MODEL_ENTER(cuEventQuery);
     result = get_event(handle, &event);
+    if (result == SP_CU_SUCCESS)
+        result = sp_model_capture_ask(event);
     if (result != SP_CU_SUCCESS)
         return sp_model_leave(result);
     if (!is_over(event))
@@ -295,6 +426,8 @@ sp_cu_result sp_model_cuEventSynchronize(sp_cu_event handle)
 
     SP_MODEL_ENTER(cuEventSynchronize);
     result = get_event(handle, &event);
+    if (result == SP_CU_SUCCESS)
+        result = sp_model_capture_ask(event);
     if (result == SP_CU_SUCCESS && sp_model_event_is_foreign(event))
         result = finish_foreign(event);
     else if (result == SP_CU_SUCCESS && event->is_recorded)
@@ -315,6 +448,8 @@ sp_cu_result sp_model_cuEventElapsedTime(float *milliseconds_out, sp_cu_event st
         result = get_event(end_handle, &end);
     if (result == SP_CU_SUCCESS && milliseconds_out == NULL)
         result = SP_CU_INVALID_VALUE;
+    if (result == SP_CU_SUCCESS && (start->captured != NULL || end->captured != NULL))
+        result = SP_CU_CAPTURED_EVENT;
     if (result != SP_CU_SUCCESS)
         return sp_model_leave(result);
     if (!start->is_recorded || !end->is_recorded ||

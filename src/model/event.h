@@ -6,6 +6,8 @@
 #include "src/model/private.h"
 #include "src/model/shared.h"
 
+struct sp_model_captured_event;
+
 /* A page that several processes share, with what uses it here: an event and operations. */
 struct sp_model_link {
     struct sp_shared shared;
@@ -22,6 +24,7 @@ struct sp_model_event {
     uint64_t clock_ns;          /* virtual: when that ends */
     struct sp_model_link *link; /* NULL unless it is shared with other processes */
     uint64_t turn;              /* shared: the last recording of this process, from 1 */
+    struct sp_model_captured_event *captured; /* if last recorded in a capture, else NULL */
     struct sp_model_event *next, **link_here; /* in the list of all */
 };
 
@@ -31,6 +34,14 @@ void sp_model_event_close(struct sp_model_event *event);
 
 /* What a handle stands for; NULL if nothing. */
 struct sp_model_event *sp_model_event_find(sp_cu_event handle);
+
+/* The stream's next operation records it, in no capture. */
+sp_cu_result sp_model_event_record(struct sp_model_event *event,
+                                   struct sp_model_stream *stream);
+
+/* What the stream gets from now on waits for its last record, if there is any outside of
+ * captures. */
+sp_cu_result sp_model_event_await(struct sp_model_event *event, struct sp_model_stream *stream);
 
 /* ---- event_shared.c ------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "src/model/capture.h"
 #include "src/model/private.h"
 #include "src/util/util.h"
 
@@ -46,6 +47,7 @@ static sp_cu_result run_callback(void *arg)
 
 sp_cu_result sp_model_cuLaunchHostFunc(sp_cu_stream handle, sp_cu_host_fn call, void *arg)
 {
+    struct sp_model_work work = {.type = SP_CU_NODE_HOST, .host = {call, arg}};
     struct sp_model_stream *stream;
     struct function *function;
     sp_cu_result result;
@@ -54,7 +56,7 @@ sp_cu_result sp_model_cuLaunchHostFunc(sp_cu_stream handle, sp_cu_host_fn call, 
     result = sp_model_stream_get(handle, &stream);
     if (result == SP_CU_SUCCESS && call == NULL)
         result = SP_CU_INVALID_VALUE;
-    if (result != SP_CU_SUCCESS)
+    if (result != SP_CU_SUCCESS || sp_model_capture_work(stream, &work, &result))
         return sp_model_leave(result);
     function = malloc(sizeof(*function));
     if (function == NULL)
@@ -75,6 +77,8 @@ sp_cu_result sp_model_cuStreamAddCallback(sp_cu_stream handle, sp_cu_stream_call
     result = sp_model_stream_get(handle, &stream);
     if (result == SP_CU_SUCCESS && (call == NULL || flags != 0))
         result = SP_CU_INVALID_VALUE;
+    if (result == SP_CU_SUCCESS)
+        result = sp_model_capture_forbid(stream);
     if (result != SP_CU_SUCCESS)
         return sp_model_leave(result);
     callback = malloc(sizeof(*callback));
@@ -113,31 +117,60 @@ static sp_cu_result run_write(void *arg)
     return SP_CU_SUCCESS;
 }
 
-/* The next operation of the stream has to do with a value; `poll` or `run` is NULL. */
-static sp_cu_result queue_value(sp_cu_stream handle, const struct value *wanted,
-                                bool (*poll)(void *arg), sp_model_run_fn run)
+/* True if it is not for the stream to execute, and then the answer. */
+static bool capture_value(struct sp_model_stream *stream, const struct value *wanted,
+                          bool is_write, sp_cu_result *result_out)
 {
-    struct sp_model_gate gate = {.poll = poll};
+    uintptr_t address = (uintptr_t)wanted->address;
+    struct sp_model_work work = {
+        .type = SP_CU_NODE_BATCH_MEM_OP,
+        .value = {.address = address,
+                  .value = wanted->value,
+                  .flags = wanted->flags,
+                  .is_write = is_write},
+    };
+
+    if (stream->member != NULL) {
+        *result_out = sp_model_can_use(stream, address, sizeof(uint32_t));
+        if (*result_out != SP_CU_SUCCESS)
+            return true;
+    }
+    return sp_model_capture_work(stream, &work, result_out);
+}
+
+sp_cu_result sp_model_submit_value(struct sp_model_stream *stream, uintptr_t address,
+                                   uint32_t wanted, unsigned flags, bool is_write)
+{
+    struct sp_model_gate gate = {.poll = is_write ? NULL : is_reached};
+    struct value *value = malloc(sizeof(*value));
+
+    if (value == NULL)
+        return SP_CU_OUT_OF_MEMORY;
+    *value = (struct value){(uint32_t *)address, wanted, flags};
+    return sp_model_submit_gated(stream, SP_OP_VALUE, &gate, is_write ? run_write : NULL, value,
+                                 NULL);
+}
+
+/* The next operation of the stream has to do with a value. */
+static sp_cu_result queue_value(sp_cu_stream handle, const struct value *wanted, bool is_write)
+{
     uintptr_t address = (uintptr_t)wanted->address;
     struct sp_model_stream *stream;
     struct sp_point at;
-    struct value *value;
     sp_cu_result result = sp_model_stream_get(handle, &stream);
 
     if (result != SP_CU_SUCCESS)
         return result;
     if (address == 0 || address % sizeof(uint32_t) != 0)
         return SP_CU_INVALID_VALUE;
+    if (capture_value(stream, wanted, is_write, &result))
+        return result;
     result = sp_model_prepare(stream, &at);
     if (result == SP_CU_SUCCESS)
         result = sp_model_use(stream, at, address, sizeof(uint32_t));
-    if (result != SP_CU_SUCCESS)
-        return result;
-    value = malloc(sizeof(*value));
-    if (value == NULL)
-        return SP_CU_OUT_OF_MEMORY;
-    *value = *wanted;
-    return sp_model_submit_gated(stream, SP_OP_VALUE, &gate, run, value, NULL);
+    return result == SP_CU_SUCCESS
+               ? sp_model_submit_value(stream, address, wanted->value, wanted->flags, is_write)
+               : result;
 }
 
 sp_cu_result sp_model_cuStreamWaitValue32(sp_cu_stream stream, sp_cu_ptr address,
@@ -148,7 +181,7 @@ sp_cu_result sp_model_cuStreamWaitValue32(sp_cu_stream stream, sp_cu_ptr address
     SP_MODEL_ENTER(cuStreamWaitValue32);
     if (flags > SP_CU_WAIT_VALUE_NOR)
         return sp_model_leave(SP_CU_INVALID_VALUE);
-    return sp_model_leave(queue_value(stream, &wanted, is_reached, NULL));
+    return sp_model_leave(queue_value(stream, &wanted, false));
 }
 
 sp_cu_result sp_model_cuStreamWriteValue32(sp_cu_stream stream, sp_cu_ptr address,
@@ -159,5 +192,5 @@ sp_cu_result sp_model_cuStreamWriteValue32(sp_cu_stream stream, sp_cu_ptr addres
     SP_MODEL_ENTER(cuStreamWriteValue32);
     if (flags != 0)
         return sp_model_leave(SP_CU_INVALID_VALUE);
-    return sp_model_leave(queue_value(stream, &wanted, NULL, run_write));
+    return sp_model_leave(queue_value(stream, &wanted, true));
 }

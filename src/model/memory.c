@@ -312,6 +312,27 @@ void sp_model_unmap(void *base, size_t size, int device, int node)
     give_addresses(&memory.ranges[device], (uintptr_t)base, size);
 }
 
+void *sp_model_reserve(int device, size_t size)
+{
+    void *base;
+
+    if (size == 0 || size > SIZE_MAX / 2)
+        return NULL;
+    if (device < 0)
+        return sp_reserve(size, ALIGN_SMALL, &base) == STARPOOL_OK ? base : NULL;
+    return open_range(device) ? (void *)take_addresses(&memory.ranges[device], size) : NULL;
+}
+
+bool sp_model_back(void *base, size_t size)
+{
+    return map_at(base, size, -1, 0);
+}
+
+void sp_model_unback(void *base, size_t size)
+{
+    unmap_at(base, size);
+}
+
 /* ---- the end ------------------------------------------------------------------------- */
 
 void sp_model_memory_drop(struct sp_model_context *context)

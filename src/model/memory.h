@@ -24,6 +24,7 @@ enum sp_model_memory_kind {
     SP_MEMORY_CHUNK,      /* a pool's; blocks are in pool->reuse */
     SP_MEMORY_IMPORTED,   /* a block of another process's pool */
     SP_MEMORY_OPENED,     /* cuIpcOpenMemHandle */
+    SP_MEMORY_GRAPH,      /* addresses of a graph's allocations; see graph_memory.h */
 };
 
 /* A mapping that the model knows. Half-open: base <= address < base + size. */
@@ -53,6 +54,14 @@ void sp_model_memory_remove(struct sp_model_memory *memory);
  * meanwhile. */
 void *sp_model_map(int device, int node, size_t size, int file, uint64_t offset);
 void sp_model_unmap(void *base, size_t size, int device, int node);
+
+/* Addresses alone, which nothing is mapped at yet, of a device or (-1) anywhere; NULL if there
+ * are none. sp_model_unmap() gives them back. The lock is kept. */
+void *sp_model_reserve(int device, size_t size);
+
+/* Put memory there, which reads as 0; false without memory. Take it away again. */
+bool sp_model_back(void *base, size_t size);
+void sp_model_unback(void *base, size_t size);
 
 /* The device in whose own range of addresses an address is, mapped or not; else -1. */
 int sp_model_device_of(uintptr_t address);

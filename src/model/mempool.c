@@ -5,6 +5,7 @@
 
 #include "src/model/mempool.h"
 
+#include "src/model/capture.h"
 #include "src/util/util.h"
 
 static const struct sp_point by_host = {.slot = SP_SLOT_HOST};
@@ -115,6 +116,8 @@ static sp_cu_result alloc_from(struct sp_model_pool *pool, size_t size,
         *ptr_out = 0;
         return SP_CU_SUCCESS;
     }
+    if (sp_model_capture_alloc(stream, pool, size, ptr_out, &result))
+        return result;
     if (size > pool->max_bytes)
         return SP_CU_OUT_OF_MEMORY;
     block = sp_model_block_new(size);
@@ -246,6 +249,8 @@ static sp_cu_result free_at(uintptr_t address, struct sp_model_stream *stream)
 
     if (memory == NULL)
         return SP_CU_INVALID_VALUE;
+    if (sp_model_graph_free(stream, address, &result))
+        return result;
     if (memory->kind == SP_MEMORY_IMPORTED) {
         struct sp_model_import *import = sp_model_import_find(address);
 
@@ -271,6 +276,8 @@ static sp_cu_result free_locked(sp_cu_ptr ptr, sp_cu_stream handle)
         return result;
     if (ptr == 0)
         return sp_model_switch(SP_SWITCH_free_null) == 0 ? SP_CU_SUCCESS : SP_CU_INVALID_VALUE;
+    if (sp_model_capture_free(stream, ptr, &result))
+        return result;
     return free_at((uintptr_t)ptr, stream);
 }
 

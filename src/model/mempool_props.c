@@ -40,10 +40,16 @@ static sp_cu_result check_node(int node)
                                                          : SP_CU_INVALID_DEVICE;
 }
 
+static sp_cu_result check_host(void)
+{
+    return sp_model_switch(SP_SWITCH_host_pools) == 0 ? SP_CU_SUCCESS : SP_CU_NOT_SUPPORTED;
+}
+
 sp_cu_result sp_model_location_check(struct sp_cu_location *location, int alloc_type,
                                      sp_cu_result bad_device)
 {
     bool is_managed = alloc_type == SP_CU_ALLOCATION_MANAGED;
+    sp_cu_result result;
 
     if (!is_managed && alloc_type != SP_CU_ALLOCATION_PINNED)
         return SP_CU_INVALID_VALUE;
@@ -56,9 +62,10 @@ sp_cu_result sp_model_location_check(struct sp_cu_location *location, int alloc_
                                                                         : bad_device;
     case SP_CU_LOCATION_HOST:
         location->id = 0;
-        return SP_CU_SUCCESS;
+        return is_managed ? SP_CU_SUCCESS : check_host();
     case SP_CU_LOCATION_HOST_NUMA:
-        return check_node(location->id);
+        result = is_managed ? SP_CU_SUCCESS : check_host();
+        return result == SP_CU_SUCCESS ? check_node(location->id) : result;
     default:
         return SP_CU_INVALID_VALUE;
     }

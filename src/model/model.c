@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "src/heap/checker.h"
+#include "src/model/capture.h"
+#include "src/model/graph.h"
 #include "src/util/options.h"
 #include "src/util/util.h"
 
@@ -231,7 +233,9 @@ static sp_cu_result begin(int call, bool needs_init)
     if (result != SP_CU_SUCCESS || is_beyond_faults(call))
         return result;
     context = sp_model_current();
-    return context == NULL ? SP_CU_SUCCESS : context->fault;
+    if (context != NULL && context->fault != SP_CU_SUCCESS)
+        return context->fault;
+    return sp_model_capture_call(call);
 }
 
 sp_cu_result sp_model_enter(int call, bool needs_init)
@@ -240,7 +244,7 @@ sp_cu_result sp_model_enter(int call, bool needs_init)
 
     if (sp_model_is_forked())
         return SP_CU_NOT_INITIALIZED;
-    if (sp_model_is_in_function())
+    if (sp_model_is_in_function() || sp_model_is_destructor())
         return SP_CU_NOT_PERMITTED;
     pthread_once(&model.once, setup);
     sp_lock_take(&model.lock);
@@ -265,6 +269,11 @@ void sp_model_reset(void)
     sp_lock_take(&model.lock);
     if (model.is_ready) {
         sp_model_run_reset();
+        sp_model_objects_reset();
+        sp_model_captures_reset();
+        sp_model_execs_reset();
+        sp_model_graphs_reset();
+        sp_model_graph_memory_reset();
         sp_model_events_reset();
         sp_model_pools_reset();
         sp_model_memory_reset();

@@ -91,6 +91,7 @@ struct sp_model_context {
     unsigned n_retains; /* of a primary context */
     unsigned flags;
     struct sp_model_stream *legacy;  /* its default stream; made at the first use */
+    struct sp_model_stream *gate;    /* has what new streams wait for; NULL: nothing */
     uint32_t peers;                  /* bit d: access to device d enabled */
     sp_cu_result fault;              /* an asynchronous error, reported by later calls */
     struct sp_model_stream *streams; /* that have not ended */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "numa/topo.h"
+#include "src/model/capture.h"
 #include "src/model/private.h"
 #include "src/util/util.h"
 
@@ -170,10 +171,13 @@ static sp_cu_result free_plain(uintptr_t base)
 sp_cu_result sp_model_cuMemFree(sp_cu_ptr ptr)
 {
     const struct sp_model_memory *memory;
+    sp_cu_result result;
 
     SP_MODEL_ENTER(cuMemFree);
     if (ptr == 0)
         return sp_model_leave(SP_CU_SUCCESS);
+    if (sp_model_graph_free(NULL, ptr, &result))
+        return sp_model_leave(result);
     memory = sp_model_memory_find(ptr);
     if (memory != NULL && (KINDS_POOLED >> memory->kind & 1) != 0)
         return sp_model_leave(sp_model_pool_free_now(ptr));
@@ -212,6 +216,30 @@ sp_cu_result sp_model_plain_free_async(struct sp_model_stream *stream, uintptr_t
     return result;
 }
 
+/* Managed memory is attached whole. The model's devices and host see it at all times, so that
+ * there is nothing to order. */
+static sp_cu_result attach(sp_cu_stream handle, uintptr_t base, size_t length, unsigned flags)
+{
+    const struct sp_model_memory *memory = find_base(base, 1U << SP_MEMORY_MANAGED);
+    struct sp_model_stream *stream;
+    sp_cu_result result = sp_model_stream_get(handle, &stream);
+
+    if (result != SP_CU_SUCCESS)
+        return result;
+    if (memory == NULL || (length != 0 && length != memory->asked) ||
+        (flags != SP_CU_MEM_ATTACH_GLOBAL && flags != SP_CU_MEM_ATTACH_HOST &&
+         flags != SP_CU_MEM_ATTACH_SINGLE))
+        return SP_CU_INVALID_VALUE;
+    return sp_model_capture_forbid(stream);
+}
+
+sp_cu_result sp_model_cuStreamAttachMemAsync(sp_cu_stream stream, sp_cu_ptr ptr, size_t length,
+                                             unsigned flags)
+{
+    SP_MODEL_ENTER(cuStreamAttachMemAsync);
+    return sp_model_leave(attach(stream, ptr, length, flags));
+}
+
 sp_cu_result sp_model_cuMemGetAddressRange(sp_cu_ptr *base_out, size_t *size_out, sp_cu_ptr ptr)
 {
     const struct sp_model_memory *memory;
@@ -225,6 +253,8 @@ sp_cu_result sp_model_cuMemGetAddressRange(sp_cu_ptr *base_out, size_t *size_out
     base = memory->base;
     size = memory->asked;
     if ((KINDS_POOLED >> memory->kind & 1) != 0 && !sp_model_pool_range(ptr, &base, &size))
+        return sp_model_leave(SP_CU_NOT_FOUND);
+    if (memory->kind == SP_MEMORY_GRAPH && !sp_model_graph_range(ptr, &base, &size))
         return sp_model_leave(SP_CU_NOT_FOUND);
     if (base_out != NULL)
         *base_out = base;

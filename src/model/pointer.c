@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "src/model/graph_memory.h"
 #include "src/model/mempool.h"
 #include "src/util/util.h"
 
@@ -12,7 +13,8 @@
 struct found {
     uintptr_t address;
     const struct sp_model_memory *memory;
-    const struct sp_model_pool *pool; /* NULL for what is no pool's */
+    const struct sp_model_pool *pool;   /* NULL for what is no pool's */
+    const struct sp_model_alloc *alloc; /* NULL for what is no graph's */
     uintptr_t start;
     size_t size; /* [bytes] as cuMemGetAddressRange() reports it */
     uint64_t id;
@@ -57,6 +59,17 @@ static bool find_in_pool(struct found *found)
     return true;
 }
 
+/* Before the first launch, too: the address is there. */
+static bool find_in_graph(struct found *found)
+{
+    found->alloc = sp_model_alloc_around(found->address);
+    if (found->alloc == NULL)
+        return false;
+    found->size = found->alloc->params.size;
+    found->id = found->alloc->block->id;
+    return true;
+}
+
 static bool find(uintptr_t address, struct found *found_out)
 {
     const struct sp_model_memory *memory = sp_model_memory_find(address);
@@ -70,6 +83,8 @@ static bool find(uintptr_t address, struct found *found_out)
         .size = memory->asked,
         .id = memory->id,
     };
+    if (memory->kind == SP_MEMORY_GRAPH)
+        return find_in_graph(found_out);
     return (memory->kind != SP_MEMORY_CHUNK && memory->kind != SP_MEMORY_IMPORTED) ||
            find_in_pool(found_out);
 }
@@ -101,10 +116,20 @@ bool sp_model_pool_range(uintptr_t address, uintptr_t *base_out, size_t *size_ou
 
 /* ---- attributes ---------------------------------------------------------------------- */
 
+/* Of the pool, or of the node that a graph's allocation came from; NULL for other memory. */
+static const struct sp_cu_pool_props *props_of(const struct found *found)
+{
+    if (found->alloc != NULL)
+        return &found->alloc->params.props;
+    return found->pool == NULL ? NULL : &found->pool->props;
+}
+
 static bool is_managed(const struct found *found)
 {
+    const struct sp_cu_pool_props *props = props_of(found);
+
     return found->memory->kind == SP_MEMORY_MANAGED ||
-           (found->pool != NULL && found->pool->props.alloc_type == SP_CU_ALLOCATION_MANAGED);
+           (props != NULL && props->alloc_type == SP_CU_ALLOCATION_MANAGED);
 }
 
 /* Pinned memory of the host. */
@@ -112,6 +137,7 @@ static bool is_host(const struct found *found)
 {
     return found->memory->kind == SP_MEMORY_HOST ||
            found->memory->kind == SP_MEMORY_REGISTERED ||
+           (found->alloc != NULL && !is_managed(found) && found->memory->device < 0) ||
            (found->pool != NULL && sp_model_pool_is_host(found->pool));
 }
 
@@ -128,6 +154,8 @@ static int access_of(const struct found *found)
 {
     const struct sp_model_context *context = sp_model_current();
 
+    if (found->alloc != NULL && context != NULL)
+        return sp_model_alloc_access(found->alloc, context->device);
     if (found->pool == NULL || context == NULL)
         return SP_CU_ACCESS_READWRITE;
     return sp_model_access_of(found->pool, context->device);

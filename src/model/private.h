@@ -144,8 +144,18 @@ bool sp_model_run_is_busy(void);
 /* Any thread, without the lock: the caller is a host function of a stream. */
 bool sp_model_is_in_function(void);
 
+/* Any thread, without the lock: the calling thread is one of the model's own. The one that made
+ * it may be bound to one CPU, behind something that spins there. */
+void sp_model_run_dress(const char *name);
+
 /* End every thread; what has not begun is not executed any more. Gives the lock meanwhile. */
 void sp_model_run_reset(void);
+
+/* ---- functions.c ---------------------------------------------------------------------- */
+
+/* The stream's next operation writes a value to an address, or waits for it there. */
+sp_cu_result sp_model_submit_value(struct sp_model_stream *stream, uintptr_t address,
+                                   uint32_t wanted, unsigned flags, bool is_write);
 
 /* ---- event.c, memory.c, plain.c ------------------------------------------------------ */
 

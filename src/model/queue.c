@@ -213,3 +213,17 @@ sp_cu_result sp_model_stream_wait_points(struct sp_model_stream *stream,
     }
     return sp_model_submit_gated(stream, SP_OP_WAIT, &gate, NULL, NULL, NULL);
 }
+
+sp_cu_result sp_model_stream_follow(struct sp_model_stream *stream,
+                                    const struct sp_model_stream *other)
+{
+    struct sp_point last = sp_model_stream_last(other);
+    struct sp_model_gate gate = {.points = &last, .n_points = 1};
+
+    if (other->n_ops == 0)
+        return SP_CU_SUCCESS;
+    if (sp_order_join(sp_model_order(), stream->slot, other->slot) != STARPOOL_OK)
+        return SP_CU_OUT_OF_MEMORY;
+    sp_model_stream_not_before(stream, other->clock_ns);
+    return sp_model_submit_gated(stream, SP_OP_WAIT, &gate, NULL, NULL, NULL);
+}

@@ -162,15 +162,19 @@ static void execute(struct sp_model_stream *stream, struct sp_model_op *op)
 
 /* ---- threads ------------------------------------------------------------------------- */
 
-/* The thread that made this one may be bound to one CPU, behind something that spins there. */
-static void dress_thread(const struct sp_model_stream *stream)
+void sp_model_run_dress(const char *name)
+{
+    if (runs.has_mask)
+        (void)sched_setaffinity(0, sizeof(runs.mask), &runs.mask);
+    (void)pthread_setname_np(pthread_self(), name);
+}
+
+static void dress_stream(const struct sp_model_stream *stream)
 {
     char name[16];
 
-    if (runs.has_mask)
-        (void)sched_setaffinity(0, sizeof(runs.mask), &runs.mask);
     snprintf(name, sizeof(name), "sp-stream-%u", (unsigned)(stream->id % 100000));
-    (void)pthread_setname_np(pthread_self(), name);
+    sp_model_run_dress(name);
 }
 
 static void *runner_main(void *arg)
@@ -180,7 +184,7 @@ static void *runner_main(void *arg)
     enum readiness readiness;
 
     sp_lock_take(sp_model_lock());
-    dress_thread(stream);
+    dress_stream(stream);
     while (stream->first != NULL || !(stream->is_destroyed || runs.is_quitting)) {
         if (stream->first == NULL) {
             pthread_cond_wait(&runner->wake, &sp_model_lock()->mutex);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "src/model/capture.h"
 #include "src/model/handles.h"
 #include "src/model/private.h"
 #include "src/util/util.h"
@@ -34,6 +35,11 @@ struct sp_model_stream *sp_model_stream_open(struct sp_model_context *context, u
     stream->context = context;
     stream->next = context->streams;
     context->streams = stream;
+    if (context->gate != NULL &&
+        sp_model_stream_follow(stream, context->gate) != SP_CU_SUCCESS) {
+        sp_model_stream_close(stream);
+        return NULL;
+    }
     return stream;
 }
 
@@ -48,6 +54,7 @@ void sp_model_stream_close(struct sp_model_stream *stream)
 {
     struct sp_model_stream *legacy;
 
+    sp_model_capture_leave(stream);
     /* The legacy stream goes on coming after what this one was given. */
     if (sp_model_stream_is_blocking(stream) && stream->n_ops > 0) {
         legacy = legacy_of(stream->context);
@@ -103,10 +110,11 @@ void sp_model_streams_drop(struct sp_model_context *context)
             continue;
         if (stream->handle != NULL)
             sp_handles_remove(&streams.handles, stream->handle);
+        sp_model_capture_leave(stream);
         stream->is_destroyed = true;
         sp_model_run_notify(stream);
     }
-    context->legacy = NULL;
+    context->legacy = context->gate = NULL;
     context->n_drops++;
 }
 
@@ -303,6 +311,8 @@ sp_cu_result sp_model_cuStreamSynchronize(sp_cu_stream handle)
     SP_MODEL_ENTER(cuStreamSynchronize);
     result = sp_model_stream_get(handle, &stream);
     if (result == SP_CU_SUCCESS)
+        result = sp_model_capture_forbid(stream);
+    if (result == SP_CU_SUCCESS)
         result = sp_model_stream_finish(stream);
     return sp_model_leave(result);
 }
@@ -350,6 +360,8 @@ sp_cu_result sp_model_cuStreamQuery(sp_cu_stream handle)
     SP_MODEL_ENTER(cuStreamQuery);
     result = sp_model_stream_get(handle, &stream);
     if (result == SP_CU_SUCCESS)
+        result = sp_model_capture_forbid(stream);
+    if (result == SP_CU_SUCCESS)
         result = query(stream);
     return sp_model_leave(result);
 }
@@ -361,6 +373,8 @@ sp_cu_result sp_model_cuCtxSynchronize(void)
 
     SP_MODEL_ENTER(cuCtxSynchronize);
     result = sp_model_context_get(&context);
+    if (result == SP_CU_SUCCESS)
+        result = sp_model_capture_synchronize(context);
     if (result == SP_CU_SUCCESS)
         result = sp_model_context_finish(context);
     return sp_model_leave(result);

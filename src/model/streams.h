@@ -13,6 +13,7 @@
 #include "src/heap/reuse.h"
 
 struct sp_model_context;
+struct sp_model_member;
 struct sp_model_op;
 struct sp_model_runner;
 
@@ -29,6 +30,7 @@ struct sp_model_stream {
     uint64_t clock_ns;                /* virtual: when its last operation ends */
     struct sp_model_stream *next;     /* of the context */
     struct sp_model_runner *runner;   /* its thread, in run.c; NULL before it starts */
+    struct sp_model_member *member;   /* of a capture that has not been ended, or NULL */
 };
 
 /* What a handle means in this thread: 0, legacy, per-thread or one from cuStreamCreate().
@@ -66,6 +68,10 @@ sp_cu_result sp_model_submit(struct sp_model_stream *stream, enum sp_model_op_ki
  */
 sp_cu_result sp_model_stream_wait_points(struct sp_model_stream *stream,
                                          const struct sp_point *points, size_t n_points);
+
+/* What the stream gets from now on waits for all that another one has; the order is told. */
+sp_cu_result sp_model_stream_follow(struct sp_model_stream *stream,
+                                    const struct sp_model_stream *other);
 
 /* Wait, with the lock given meanwhile, until the stream has executed all it has now; the host
  * has seen it then, and pools release what their thresholds say (sp_model_pools_seen()). */

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "src/model/graph_memory.h"
 #include "src/model/mempool.h"
 #include "src/util/util.h"
 
@@ -168,6 +169,9 @@ sp_cu_result sp_model_can_use(const struct sp_model_stream *stream, uintptr_t ad
         if (is_pooled(memory) && !has_access(memory->pool, stream) &&
             !sp_model_pool_is_host(memory->pool))
             return SP_CU_INVALID_VALUE;
+        if (memory->kind == SP_MEMORY_GRAPH &&
+            sp_model_segment_can_use(sp_model_segment_find(address), stream) != SP_CU_SUCCESS)
+            return SP_CU_INVALID_VALUE;
         part = part_in(memory, address, size);
     }
     return SP_CU_SUCCESS;
@@ -219,6 +223,8 @@ sp_cu_result sp_model_use(struct sp_model_stream *stream, struct sp_point at, ui
         if (is_pooled(memory)) {
             say_access(memory->pool, stream, address);
             sp_model_uses_add(uses_at(memory, address, stream, part), at);
+        } else if (memory->kind == SP_MEMORY_GRAPH) {
+            (void)sp_model_graph_use(stream, at, address, part, &result);
         }
         address += part;
         size -= part;

@@ -9,7 +9,8 @@
 
 /* A thread takes locks in rising rank. */
 enum sp_rank {
-    SP_RANK_REGISTRY = 1,
+    SP_RANK_CAPTURE = 1,
+    SP_RANK_REGISTRY,
     SP_RANK_GROWTH,
     SP_RANK_POOL,
     SP_RANK_ORDER,

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the parameters of nodes may say. Addresses are looked at as far as the driver does when
+ * it is given them; whether they can be used is for each launch to find. */
+#include "config.h"
+
+#include <string.h>
+
+#include "src/model/event.h"
+#include "src/model/graph.h"
+#include "src/model/private.h"
+#include "src/util/util.h"
+
+/* ---- copies ---------------------------------------------------------------------------- */
+
+/* One side of a copy: [x_bytes, x_bytes + width) of rows of `pitch` bytes, and so on. */
+struct side {
+    size_t x_bytes, y, z, lod;
+    int type;
+    uintptr_t host;
+    sp_cu_ptr device;
+    void *reserved;
+    size_t pitch, height;
+};
+
+static bool is_side_valid(const struct side *side, const struct sp_cu_memcpy3d *copy)
+{
+    bool has_rows = copy->height > 1 || copy->depth > 1;
+
+    if (side->lod != 0 || side->reserved != NULL)
+        return false;
+    if ((side->type == SP_CU_MEMORY_TYPE_HOST ? side->host : side->device) == 0)
+        return false;
+    if (has_rows && side->pitch < side->x_bytes + copy->width_bytes)
+        return false;
+    return copy->depth <= 1 || side->height >= side->y + copy->height;
+}
+
+static sp_cu_result check_side(const struct side *side, const struct sp_cu_memcpy3d *copy)
+{
+    if (side->type == SP_CU_MEMORY_TYPE_ARRAY)
+        return SP_CU_NOT_SUPPORTED; /* The model has no arrays. */
+    if (side->type != SP_CU_MEMORY_TYPE_HOST && side->type != SP_CU_MEMORY_TYPE_DEVICE &&
+        side->type != SP_CU_MEMORY_TYPE_UNIFIED)
+        return SP_CU_INVALID_VALUE;
+    return is_side_valid(side, copy) ? SP_CU_SUCCESS : SP_CU_INVALID_VALUE;
+}
+
+static sp_cu_result check_copy(const struct sp_cu_memcpy_params *params)
+{
+    const struct sp_cu_memcpy3d *copy = &params->copy;
+    struct side source = {copy->source_x_bytes, copy->source_y,    copy->source_z,
+                          copy->source_lod,     copy->source_type, (uintptr_t)copy->source_host,
+                          copy->source_device,  copy->reserved0,   copy->source_pitch,
+                          copy->source_height};
+    struct side target = {copy->target_x_bytes, copy->target_y,    copy->target_z,
+                          copy->target_lod,     copy->target_type, (uintptr_t)copy->target_host,
+                          copy->target_device,  copy->reserved1,   copy->target_pitch,
+                          copy->target_height};
+    sp_cu_result result;
+
+    if (params->flags != 0 || params->reserved != 0 || copy->width_bytes == 0 ||
+        copy->height == 0 || copy->depth == 0)
+        return SP_CU_INVALID_VALUE;
+    if (sp_model_context_find(params->context) == NULL)
+        return SP_CU_INVALID_CONTEXT;
+    result = check_side(&source, copy);
+    return result == SP_CU_SUCCESS ? check_side(&target, copy) : result;
+}
+
+/* ---- memsets, functions, events -------------------------------------------------------- */
+
+/* Memory of pools belongs to no context, and a node sets memory of its own context's
+ * (INTER-08). */
+static sp_cu_result check_set(const struct sp_cu_memset_params_v2 *params)
+{
+    const struct sp_cu_memset_params *set = &params->params;
+    const struct sp_model_memory *memory = sp_model_memory_find((uintptr_t)set->target);
+    unsigned size = set->element_size;
+
+    if ((size != 1 && size != 2 && size != 4) || set->width == 0 || set->height == 0 ||
+        set->width > SIZE_MAX / size)
+        return SP_CU_INVALID_VALUE;
+    if (set->height > 1 && (set->pitch < set->width * size || set->pitch % size != 0))
+        return SP_CU_INVALID_VALUE;
+    if (set->target == 0 || set->target % size != 0)
+        return SP_CU_INVALID_VALUE;
+    if (sp_model_context_find(params->context) == NULL)
+        return SP_CU_INVALID_CONTEXT;
+    return memory != NULL && memory->pool != NULL ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS;
+}
+
+static sp_cu_result check(const struct sp_cu_node_params *params)
+{
+    switch (params->type) {
+    case SP_CU_NODE_EMPTY:
+        return SP_CU_SUCCESS;
+    case SP_CU_NODE_MEMCPY:
+        return check_copy(&params->copy);
+    case SP_CU_NODE_MEMSET:
+        return check_set(&params->set);
+    case SP_CU_NODE_HOST:
+        return params->host.call == NULL ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS;
+    case SP_CU_NODE_WAIT_EVENT:
+    case SP_CU_NODE_EVENT_RECORD:
+        return sp_model_event_find(params->event) == NULL ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS;
+    default:
+        return SP_CU_NOT_SUPPORTED;
+    }
+}
+
+sp_cu_result sp_model_work_of(const struct sp_cu_node_params *params,
+                              struct sp_model_work *work_out)
+{
+    sp_cu_result result = check(params);
+    struct sp_model_work work = {.type = params->type};
+
+    if (result != SP_CU_SUCCESS)
+        return result;
+    if (params->type == SP_CU_NODE_MEMCPY)
+        work.copy = params->copy;
+    else if (params->type == SP_CU_NODE_MEMSET)
+        work.set = params->set;
+    else if (params->type == SP_CU_NODE_HOST)
+        work.host = params->host;
+    else if (params->type != SP_CU_NODE_EMPTY)
+        work.event = params->event;
+    *work_out = work;
+    return SP_CU_SUCCESS;
+}
+
+/* ---- bytes that mean nothing ----------------------------------------------------------- */
+
+/* The bytes of the union that a type of node uses. */
+static size_t used_bytes(int type)
+{
+    switch (type) {
+    case SP_CU_NODE_EMPTY:
+        return 0;
+    case SP_CU_NODE_MEMCPY:
+        return sizeof(struct sp_cu_memcpy_params);
+    case SP_CU_NODE_MEMSET:
+        return sizeof(struct sp_cu_memset_params_v2);
+    case SP_CU_NODE_HOST:
+        return sizeof(struct sp_cu_host_params);
+    case SP_CU_NODE_GRAPH:
+        return sizeof(struct sp_cu_child_params);
+    case SP_CU_NODE_WAIT_EVENT:
+    case SP_CU_NODE_EVENT_RECORD:
+        return sizeof(sp_cu_event);
+    case SP_CU_NODE_MEM_ALLOC:
+        return sizeof(struct sp_cu_alloc_params);
+    case SP_CU_NODE_MEM_FREE:
+        return sizeof(sp_cu_ptr);
+    case SP_CU_NODE_CONDITIONAL:
+        return sizeof(struct sp_cu_conditional_params);
+    default:
+        return sizeof(((struct sp_cu_node_params *)NULL)->reserved1);
+    }
+}
+
+bool sp_model_params_are_clean(const struct sp_cu_node_params *params)
+{
+    static const char zero[sizeof(params->reserved1)];
+    size_t used = used_bytes(params->type);
+
+    return memcmp(params->reserved0, zero, sizeof(params->reserved0)) == 0 &&
+           memcmp((const char *)params->reserved1 + used, zero, sizeof(zero) - used) == 0 &&
+           params->reserved2 == 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The model's graphs and user objects without memory: each allocation of a call fails in turn,
+ * and then nothing has changed. The program is linked with --wrap=calloc and --wrap=realloc. */
+#include "config.h"
+
+#include "tests/model_fixture.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "src/model/model.h"
+#include "src/util/util.h"
+
+/* ---- allocations that fail -----------------------------------------------------------------
+ */
+
+/* The linker puts these before the allocator's own (--wrap). Of the next allocations of this
+ * thread so many succeed, and then one does not; below 0: all do. */
+static __thread long n_until_failure = -1;
+
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static bool fails_now(void)
+{
+    return n_until_failure >= 0 && n_until_failure-- == 0;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails_now() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails_now() ? NULL : __real_realloc(memory, size);
+}
+
+/* ---- the calls -----------------------------------------------------------------------------
+ */
+
+/* What a call is about, and where it writes. */
+struct attempt {
+    sp_cu_graph graph, child;
+    sp_cu_node first, second, node_out;
+    sp_cu_graph graph_out;
+    sp_cu_object object, other, object_out;
+    sp_cu_conditional condition;
+};
+
+/* Destructors that have run. */
+static atomic_int n_ended;
+
+static void end(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&n_ended, 1);
+}
+
+static sp_cu_result try_create(struct attempt *it)
+{
+    return sp_model.driver->cuGraphCreate(&it->graph_out, 0);
+}
+
+static sp_cu_result try_clone(struct attempt *it)
+{
+    return sp_model.driver->cuGraphClone(&it->graph_out, it->graph);
+}
+
+static sp_cu_result try_node(struct attempt *it)
+{
+    return sp_model.driver->cuGraphAddEmptyNode(&it->node_out, it->graph, &it->first, 1);
+}
+
+static sp_cu_result try_child(struct attempt *it)
+{
+    return sp_model.driver->cuGraphAddChildGraphNode(&it->node_out, it->graph, NULL, 0,
+                                                     it->child);
+}
+
+static sp_cu_result try_move(struct attempt *it)
+{
+    struct sp_cu_node_params params = {.type = SP_CU_NODE_GRAPH,
+                                       .child = {it->child, SP_CU_CHILD_MOVE}};
+
+    return sp_model.driver->cuGraphAddNode(&it->node_out, it->graph, NULL, NULL, 0, &params);
+}
+
+static sp_cu_result try_condition(struct attempt *it)
+{
+    struct sp_cu_node_params params = {
+        .type = SP_CU_NODE_CONDITIONAL,
+        .conditional = {.handle = it->condition, .type = SP_CU_CONDITION_SWITCH, .size = 4}};
+
+    return sp_model.driver->cuGraphAddNode(&it->node_out, it->graph, NULL, NULL, 0, &params);
+}
+
+static sp_cu_result try_condition_handle(struct attempt *it)
+{
+    return sp_model.driver->cuGraphConditionalHandleCreate(&it->condition, it->graph, NULL, 0,
+                                                           0);
+}
+
+static sp_cu_result try_edges(struct attempt *it)
+{
+    sp_cu_node from[] = {it->first, it->second, it->first};
+    sp_cu_node to[3] = {it->second, it->first};
+    size_t n = 1;
+
+    /* The third node gets its second dependency. */
+    (void)sp_model.driver->cuGraphNodeGetDependentNodes(it->second, &to[2], NULL, &n);
+    return sp_model.driver->cuGraphAddDependencies(it->graph, from, to, NULL, 3);
+}
+
+static sp_cu_result try_removal(struct attempt *it)
+{
+    sp_cu_node to = NULL;
+    size_t n = 1;
+
+    (void)sp_model.driver->cuGraphNodeGetDependentNodes(it->second, &to, NULL, &n);
+    return sp_model.driver->cuGraphRemoveDependencies(it->graph, &it->second, &to, NULL, 1);
+}
+
+static sp_cu_result try_object(struct attempt *it)
+{
+    return sp_model.driver->cuUserObjectCreate(&it->object_out, NULL, end, 1, 1);
+}
+
+static sp_cu_result try_retain(struct attempt *it)
+{
+    return sp_model.driver->cuGraphRetainUserObject(it->graph, it->other, 1, 1);
+}
+
+/* ---- the test ------------------------------------------------------------------------------
+ */
+
+static sp_cu_node add_node(sp_cu_graph graph, sp_cu_node before)
+{
+    sp_cu_node node = NULL;
+
+    assert_done(cuGraphAddEmptyNode(&node, graph, &before, before != NULL));
+    return node;
+}
+
+/* A graph of four nodes, one a graph itself, and a child for it; all of them hold an object. */
+static void prepare(struct attempt *it)
+{
+    sp_cu_node node;
+
+    *it = (struct attempt){0};
+    assert_done(cuGraphCreate(&it->graph, 0));
+    assert_done(cuGraphCreate(&it->child, 0));
+    it->first = add_node(it->graph, NULL);
+    it->second = add_node(it->graph, NULL);
+    (void)add_node(it->graph, it->second);
+    (void)add_node(it->child, add_node(it->child, NULL));
+    assert_done(cuUserObjectCreate(&it->object, NULL, end, 1, 1));
+    assert_done(cuUserObjectCreate(&it->other, NULL, end, 1, 1));
+    assert_done(cuGraphRetainUserObject(it->graph, it->object, 1, 0));
+    assert_done(cuGraphRetainUserObject(it->child, it->object, 1, 0));
+    assert_done(cuGraphAddChildGraphNode(&node, it->graph, &it->first, 1, it->child));
+    assert_done(cuGraphConditionalHandleCreate(&it->condition, it->graph, NULL, 0, 0));
+}
+
+static void assert_unchanged(const struct attempt *it)
+{
+    size_t n;
+
+    assert_done(cuGraphGetNodes(it->graph, NULL, &n));
+    assert_int_equal(n, 4);
+    assert_done(cuGraphGetEdges(it->graph, NULL, NULL, NULL, &n));
+    assert_int_equal(n, 2);
+    assert_done(cuGraphGetNodes(it->child, NULL, &n));
+    assert_int_equal(n, 2);
+    assert_null(it->graph_out);
+    assert_null(it->node_out);
+    assert_null(it->object_out);
+}
+
+/* The first object is held by nobody then: if any of the failed calls has kept a reference, its
+ * destructor does not run. */
+static void clean_up(const struct attempt *it, bool is_moved)
+{
+    assert_done(cuGraphDestroy(it->graph));
+    if (!is_moved)
+        assert_done(cuGraphDestroy(it->child));
+    if (it->graph_out != NULL)
+        assert_done(cuGraphDestroy(it->graph_out));
+    assert_done(cuUserObjectRelease(it->object, 1));
+}
+
+static void without_memory_nothing_changes(void **state)
+{
+    sp_cu_result (*const tries[])(struct attempt *) = {
+        try_create, try_clone,   try_node,   try_child,  try_move,     try_condition_handle,
+        try_edges,  try_removal, try_object, try_retain, try_condition};
+    struct attempt it;
+
+    (void)state;
+    atomic_store(&n_ended, 0);
+    for (size_t i = 0; i < SP_ARRAY_SIZE(tries); i++) {
+        sp_cu_result result = SP_CU_OUT_OF_MEMORY;
+        long n;
+
+        prepare(&it);
+        for (n = 0; result == SP_CU_OUT_OF_MEMORY; n++) {
+            assert_unchanged(&it);
+            n_until_failure = n;
+            result = tries[i](&it);
+            n_until_failure = -1;
+        }
+        assert_int_equal(result, SP_CU_SUCCESS);
+        assert_in_range(n, 2, 60);
+        clean_up(&it, tries[i] == try_move);
+    }
+    sp_model_reset();
+    /* `other`, too, where its graph had it and went. */
+    assert_int_equal(atomic_load(&n_ended), SP_ARRAY_SIZE(tries) + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SP_TEST_BOTH(without_memory_nothing_changes),
+    };
+
+    return cmocka_run_group_tests_name("model_graph_oom", tests, NULL, NULL);
+}
