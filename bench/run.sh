@@ -49,6 +49,7 @@ program host_cycle
 program heap_pair
 program model
 program trace
+program plan
 script doors
 script starpu_alloc
 script cholesky

@@ -7,8 +7,10 @@
 #include <starpool/access.h>
 #include <starpool/base.h>
 #include <starpool/block.h>
+#include <starpool/graph.h>
 #include <starpool/model.h>
 #include <starpool/numa.h>
+#include <starpool/plan.h>
 #include <starpool/pool.h>
 #include <starpool/stats.h>
 #include <starpool/stream.h>

@@ -4,17 +4,25 @@
 # ---- the unit tests: one program a module -----------------------------------------------------
 unit_tests = \
 	%D%/test_addrmap \
+	%D%/test_antichain \
 	%D%/test_checker \
 	%D%/test_diag \
 	%D%/test_driver \
 	%D%/test_driver_faults \
 	%D%/test_driver_pool \
 	%D%/test_front \
+	%D%/test_graph \
+	%D%/test_graph_files \
+	%D%/test_graph_pictures \
+	%D%/test_graph_read \
 	%D%/test_heap \
 	%D%/test_host_pool \
+	%D%/test_interval \
+	%D%/test_interval_search \
 	%D%/test_ipc \
 	%D%/test_ipc_hostile \
 	%D%/test_json \
+	%D%/test_liveness \
 	%D%/test_lock \
 	%D%/test_model \
 	%D%/test_model_capture \
@@ -35,6 +43,9 @@ unit_tests = \
 	%D%/test_ordered \
 	%D%/test_ordered_random \
 	%D%/test_per_thread \
+	%D%/test_plan \
+	%D%/test_plan_check \
+	%D%/test_plan_exact \
 	%D%/test_poison \
 	%D%/test_pool \
 	%D%/test_reuse \
@@ -75,10 +86,13 @@ check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 	%D%/driver_fixture.h %D%/driver_fixture.c \
 	%D%/exec_fixture.h %D%/exec_fixture.c \
 	%D%/fixture.h %D%/fixture.c \
+	%D%/interval_case.h %D%/interval_case.c \
 	%D%/model_capture_fixture.h %D%/model_capture_fixture.c \
 	%D%/model_fixture.h %D%/model_fixture.c \
 	%D%/oracle.h %D%/oracle.c \
 	%D%/order_fixture.h \
+	%D%/plan_fixture.h %D%/plan_fixture.c \
+	%D%/plan_random.h %D%/plan_random.c \
 	%D%/reuse_blocks.c \
 	%D%/reuse_fixture.h \
 	%D%/reuse_world.h %D%/reuse_world.c \
@@ -132,7 +146,9 @@ conformance_libs = %D%/libconformance.la $(LDADD)
 %C%_conformance_model_threads_LDADD = $(conformance_libs)
 
 # Memory that runs out: what the tests define stands in for the C library's.
+%C%_test_interval_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 %C%_test_model_graph_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=realloc
+%C%_test_plan_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=realloc
 
 # A program that is recorded.
 %C%_trace_sample_LDADD = libstarpool_core.la $(PTHREAD_LIBS)
@@ -177,6 +193,7 @@ script_tests = \
 	%D%/test_coverage.sh \
 	%D%/test_gpu_check.sh \
 	%D%/test_harness.sh \
+	%D%/test_plan_command.sh \
 	%D%/test_starpu.sh \
 	%D%/test_starpu_ways.sh \
 	%D%/test_tool_info.sh \

@@ -7,6 +7,7 @@
 
 #include "src/pool/private.h"
 #include "src/tools/info.h"
+#include "src/tools/plan.h"
 #include "src/tools/replay.h"
 #include "src/tools/report.h"
 #include "src/tools/run.h"
@@ -23,6 +24,7 @@ struct command {
 static const struct command commands[] = {
     {"info", sp_info_main,
      "show the NUMA nodes, how StarPU's memory nodes are served, and the options"},
+    {"plan", sp_plan_main, "find an address for every block of a graph, and draw it"},
     {"replay", sp_replay_main, "make the requests of a trace again, on other pools"},
     {"report", sp_report_main, "show what a trace says of each pool"},
     {"run", sp_run_main, "run a StarPU program, unchanged, on starpool's pools"},

@@ -6,47 +6,22 @@
 
 #include <inttypes.h>
 
+#include "src/util/utf8.h"
 #include "src/util/util.h"
-
-/* U+FFFD, the replacement character. */
-#define REPLACEMENT "\xef\xbf\xbd"
-
-/* How many bytes the character at `text` has, 0 if they are no UTF-8. The range of the second
- * byte shuts out longer forms than needed, surrogates, and what is above U+10FFFF (RFC 3629,
- * section 4). */
-static unsigned utf8_length(const char *text)
-{
-    unsigned char first = (unsigned char)text[0];
-    unsigned char second = (unsigned char)text[1];
-    unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    unsigned length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-
-    if (first < 0x80)
-        return 1;
-    if (first < 0xc2 || first > 0xf4 || second < low || second > high)
-        return 0;
-    /* The zero at the end is no such byte. */
-    for (unsigned i = 2; i < length; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return length;
-}
 
 static void quote(FILE *out, const char *text)
 {
     putc('"', out);
     while (*text != '\0') {
         unsigned char c = (unsigned char)*text;
-        unsigned length = utf8_length(text);
+        unsigned length = sp_utf8_length(text);
 
         if (c == '"' || c == '\\')
             fprintf(out, "\\%c", c);
         else if (c < 0x20)
             fprintf(out, "\\u%04x", c);
         else if (length == 0)
-            fputs(REPLACEMENT, out);
+            fputs(SP_UTF8_REPLACEMENT, out);
         else
             fwrite(text, 1, length, out);
         text += length == 0 ? 1 : length;
