@@ -5,8 +5,10 @@
 #define STARPOOL_H
 
 #include <starpool/access.h>
+#include <starpool/attribute.h>
 #include <starpool/base.h>
 #include <starpool/block.h>
+#include <starpool/capture.h>
 #include <starpool/graph.h>
 #include <starpool/model.h>
 #include <starpool/numa.h>

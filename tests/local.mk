@@ -5,6 +5,11 @@
 unit_tests = \
 	%D%/test_addrmap \
 	%D%/test_antichain \
+	%D%/test_arena \
+	%D%/test_capture \
+	%D%/test_capture_free \
+	%D%/test_capture_pool \
+	%D%/test_capture_stress \
 	%D%/test_checker \
 	%D%/test_diag \
 	%D%/test_driver \
@@ -83,6 +88,8 @@ cholesky_tests = \
 if HAVE_CMOCKA
 check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 %C%_libsupport_la_SOURCES = \
+	%D%/capture_fixture.h %D%/capture_fixture.c \
+	%D%/capture_script.h %D%/capture_script.c \
 	%D%/driver_fixture.h %D%/driver_fixture.c \
 	%D%/exec_fixture.h %D%/exec_fixture.c \
 	%D%/fixture.h %D%/fixture.c \

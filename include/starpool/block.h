@@ -21,6 +21,11 @@ struct starpool_pool; /* opaque; made by starpool_pool_create(), see starpool/po
  * ready for the host and for every stream when the call returns. The pages of host memory have
  * been touched already, on the pool's node. What the block contains is unspecified.
  *
+ * If `stream` is captured, the block becomes the graph's and no memory of the pool: each launch
+ * has it at the address returned, from here to where it is freed in the capture, or until it is
+ * freed after a launch. See starpool_pool_config.capture and starpool/capture.h. No capture of
+ * another stream is disturbed, on whatever thread.
+ *
  * A pool takes what was freed before it grows: see the flags of starpool_pool_config. It waits
  * for the driver only with STARPOOL_STREAM_HOST in a pool of the driver, or where that refuses
  * to make a stream wait (allows_internal_waits).
@@ -41,6 +46,11 @@ struct starpool_pool; /* opaque; made by starpool_pool_create(), see starpool/po
  * @retval STARPOOL_ENODE     the pool is strict and its node is full
  * @retval STARPOOL_ECGROUP   a memory control group of the process is full
  * @retval STARPOOL_EMEMLOCK  the pool is locked and the limit of locked memory is reached
+ * @retval STARPOOL_ENOTSUP   `stream` is captured, and the driver does not tell into which
+ * graph or has no user objects (before CUDA 12.3)
+ * @retval STARPOOL_ECAPTURE_INVALIDATED  `stream` was captured, and the capture is lost
+ * @retval STARPOOL_ECAPTURE_IMPLICIT     `stream` is the legacy one, which would have to wait
+ * for a stream that is captured
  * @retval STARPOOL_EDRIVER   anything else of the driver; starpool_driver_error() has the
  * CUresult
  *
@@ -77,12 +87,23 @@ starpool_alloc_current(size_t size, starpool_stream stream, void **ptr_out);
  * pool it came from, also when another thread allocated it. A wrong address (freed before,
  * inside a block, not ours) changes nothing and is logged once with what is known of it.
  *
+ * If `stream` is captured, a block that the capture allocated is freed in the graph. Of a block
+ * that it did not allocate starpool_pool_config.captured_free says what becomes; by default it
+ * is free when the graph, its executables and their launches are gone. What is then expected of
+ * work that uses it outside of the graph is that it is over.
+ *
  * @param ptr     an address from starpool_alloc()
  * @param stream  as for starpool_alloc()
  *
  * @retval STARPOOL_OK      freed
- * @retval STARPOOL_EINVAL  `ptr` is NULL or no live block, or there is no such stream
+ * @retval STARPOOL_EINVAL  `ptr` is NULL or no live block, there is no such stream, or a graph
+ * has it which does not take this free; the message names the graph
  * @retval STARPOOL_ENOMEM  no memory to remember the stream; the block stays live
+ * @retval STARPOOL_ENOTSUP, STARPOOL_ECAPTURE_INVALIDATED, STARPOOL_ECAPTURE_IMPLICIT
+ *                          as starpool_alloc() says
+ * @retval STARPOOL_ECAPTURE_UNSUPPORTED  it would take waiting for a whole context, where a
+ * stream may be captured: the block's allocation has not executed, and its stream is gone or
+ * captured
  * @retval STARPOOL_EDRIVER the driver refuses; the block stays live
  *
  * Threads: any, at once; not twice for one block. Locks: none if the thread's cache takes it;
@@ -106,12 +127,32 @@ STARPOOL_API enum starpool_status starpool_free(void *ptr, starpool_stream strea
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_pool_of(const void *ptr, struct starpool_pool **pool_out);
 
+/** Who has a block. */
+enum starpool_block_owner {
+    STARPOOL_OWNER_POOL,  /**< the pool: whoever allocated it frees it */
+    STARPOOL_OWNER_GRAPH, /**< a captured graph: its memory comes and goes with that */
+};
+
+/** What may be done with a block. */
+enum starpool_block_state {
+    STARPOOL_BLOCK_LIVE,       /**< it may be used and freed */
+    STARPOOL_BLOCK_KEPT,       /**< likewise; freed, it will be held for captured graphs */
+    STARPOOL_BLOCK_HELD,       /**< it has been freed, and is held for captured graphs */
+    STARPOOL_BLOCK_CAPTURED,   /**< each launch of the graph allocates it */
+    STARPOOL_BLOCK_GRAPH_FREES /**< and frees it, too */
+};
+
 /** What is known of a live block. */
 struct starpool_block_info {
     size_t struct_size;         /**< [bytes] set by the caller to sizeof(this struct) */
-    struct starpool_pool *pool; /**< the pool it came from */
+    struct starpool_pool *pool; /**< the pool it came from; NULL: that is no more */
     const void *base;           /**< [address] where the block begins */
     size_t size;                /**< [bytes] the block's size, rounding included */
+    enum starpool_block_owner owner;
+    enum starpool_block_state state;
+    struct CUgraph_st *graph; /**< as it was called when it was captured; the latest that keeps
+                                   it; NULL: none */
+    uint64_t capture_id;      /**< of that capture, unique in the process; 0: none */
 };
 
 /**

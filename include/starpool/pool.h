@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pools: what they are like, making and destroying them, trimming, attributes. */
+/* Pools: what they are like, making and destroying them, trimming. */
 #ifndef STARPOOL_POOL_H
 #define STARPOOL_POOL_H
 
+#include <starpool/attribute.h>
 #include <starpool/base.h>
 #include <starpool/block.h>
 
@@ -37,6 +38,25 @@ enum starpool_handle_type {
     STARPOOL_HANDLE_NONE = 0,   /**< not shared */
     STARPOOL_HANDLE_FD = 1,     /**< a file descriptor, within one machine */
     STARPOOL_HANDLE_FABRIC = 8, /**< 64 bytes, also between machines of one fabric */
+};
+
+/** Where memory comes from that is allocated while a stream is captured; see
+ * starpool/capture.h. */
+enum starpool_capture_memory {
+    STARPOOL_CAPTURE_NODES, /**< allocation and free nodes of the driver, in a pool that it
+                                 serves; elsewhere as the next */
+    STARPOOL_CAPTURE_ARENA, /**< blocks of the pool, which the graph has as long as it lives: it
+                                 holds no memory nodes */
+};
+
+/** What becomes of a block that was allocated outside of a capture and is freed in one. */
+enum starpool_captured_free {
+    STARPOOL_FREE_WITH_GRAPH,     /**< it is free when the graph, its executables and their
+                                       launches are gone: captured work may use it */
+    STARPOOL_FREE_REFUSE,         /**< the free is refused, as the driver does */
+    STARPOOL_FREE_AT_CAPTURE_END, /**< it is free when the capture has ended; the caller vouches
+                                       that no captured work uses it, and leaves the stream be
+                                       until a call of starpool has come after that */
 };
 
 /**
@@ -86,6 +106,8 @@ struct starpool_pool_config {
     bool is_opportunistic;      /**< or if the free has executed; on by default */
     bool allows_internal_waits; /**< or if a wait for the free is added, which is done before
                                      the pool grows; on by default */
+    enum starpool_capture_memory capture;      /**< STARPOOL_CAPTURE_NODES by default */
+    enum starpool_captured_free captured_free; /**< STARPOOL_FREE_WITH_GRAPH by default */
 };
 
 /**
@@ -224,59 +246,6 @@ STARPOOL_API enum starpool_status starpool_pool_trim(struct starpool_pool *pool,
  */
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_pool_trim_driver(struct starpool_pool *pool, uint64_t keep);
-
-/** Attributes of a pool, in bytes but for the last three. */
-enum starpool_pool_attribute {
-    STARPOOL_ATTR_RELEASE_THRESHOLD, /**< may be set */
-    STARPOOL_ATTR_MAXIMUM, /**< may be set, also below what is reserved: then no growth;
-                                0: the system's limits */
-    STARPOOL_ATTR_RESERVED_CURRENT,
-    STARPOOL_ATTR_RESERVED_HIGH, /**< may be set to 0: starts again from the current value */
-    STARPOOL_ATTR_USED_CURRENT,
-    STARPOOL_ATTR_USED_HIGH, /**< may be set to 0: starts again from the current value, and with
-                                  it the peak number of blocks */
-    STARPOOL_ATTR_FOLLOWS_EVENTS, /**< may be set, as the next two: 0 or 1, as the member of the
-                                       configuration says */
-    STARPOOL_ATTR_OPPORTUNISTIC,
-    STARPOOL_ATTR_INTERNAL_WAITS,
-};
-
-/**
- * Read an attribute.
- *
- * @param pool       the pool
- * @param attribute  which one
- * @param value_out  [bytes] written only on STARPOOL_OK
- *
- * @retval STARPOOL_OK      `*value_out` is set
- * @retval STARPOOL_EINVAL  a pointer is NULL, or no such attribute
- * @retval STARPOOL_EDRIVER the driver refuses
- *
- * Threads: any, at once; used bytes are exact while no thread allocates or frees. Locks: POOL.
- * Source:  CUDA Driver API, cuMemPoolGetAttribute.
- */
-STARPOOL_API STARPOOL_CHECK enum starpool_status
-starpool_pool_get_attribute(struct starpool_pool *pool, enum starpool_pool_attribute attribute,
-                            uint64_t *value_out);
-
-/**
- * Set an attribute.
- *
- * @param pool       the pool
- * @param attribute  one that may be set
- * @param value      [bytes] 0 for the high-water marks
- *
- * @retval STARPOOL_OK      set
- * @retval STARPOOL_EINVAL  `pool` is NULL, no such attribute, it is read-only (as the maximum
- * of a pool of the driver is), a high-water mark is set to another value than 0, or a flag to
- * another than 0 and 1
- * @retval STARPOOL_EDRIVER the driver refuses
- *
- * Threads: any, at once. Locks: POOL. Source: CUDA Driver API, cuMemPoolSetAttribute.
- */
-STARPOOL_API STARPOOL_CHECK enum starpool_status
-starpool_pool_set_attribute(struct starpool_pool *pool, enum starpool_pool_attribute attribute,
-                            uint64_t value);
 
 /**
  * Read back the configuration of a pool, as it is now.

@@ -46,7 +46,11 @@ extern "C" {
     X(n_segments, "segments held now")                                            \
     X(n_grows, "segments taken")                                                  \
     X(n_releases, "segments given back")                                          \
-    X(n_spills, "segments that spilled")
+    X(n_spills, "segments that spilled")                                          \
+    X(graph_held_bytes, "freed, and kept for captured graphs that may use them")  \
+    X(graph_arena_bytes, "in arenas of captured graphs")                          \
+    X(n_captured_allocs, "allocations captured")                                  \
+    X(n_captured_frees, "frees captured")
 
 /** One value for each row of STARPOOL_STATS_MAP. */
 struct starpool_stats {

@@ -3,6 +3,11 @@
  *
  * In what is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM, NULL in place of a stream means
  * STARPOOL_STREAM_PER_THREAD, as it does in CUDA; macros of the functions' names see to that.
+ *
+ * A stream that is captured is asked for nothing here, because that would end the capture: the
+ * answer is STARPOOL_ECAPTURE_UNSUPPORTED, STARPOOL_ECAPTURE_INVALIDATED if the capture is
+ * lost, and STARPOOL_ECAPTURE_IMPLICIT about the legacy stream while one is captured that it
+ * would wait for. See starpool/capture.h.
  */
 #ifndef STARPOOL_STREAM_H
 #define STARPOOL_STREAM_H

@@ -5,6 +5,7 @@
 
 #include <starpool/pool.h>
 
+#include "src/pool/captured.h"
 #include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
@@ -55,10 +56,12 @@ static enum starpool_status take_slowly(struct starpool_pool *pool, size_t size,
     struct sp_range *range = NULL;
     enum starpool_status status = STARPOOL_OK;
 
-    if (SP_UNLIKELY(pool->driver != NULL))
+    if (SP_UNLIKELY(pool->driver != NULL)) {
+        sp_held_notice();
         return align > SP_SMALL_UNIT
                    ? STARPOOL_ENOTSUP
                    : sp_driver_pool_alloc(pool, size, STARPOOL_STREAM_HOST, ptr_out);
+    }
     if (alloc.is_watched && align <= SP_SMALL_UNIT)
         range =
             take_from_cache(sp_owner->fronts[pool->slot], pool, size, sp_bias_is_ordered).range;
@@ -78,8 +81,14 @@ static enum starpool_status take_slowly(struct starpool_pool *pool, size_t size,
 static enum starpool_status take_on_stream(struct starpool_pool *pool, size_t size,
                                            starpool_stream stream, void **ptr_out)
 {
-    return pool->driver != NULL ? sp_driver_pool_alloc(pool, size, stream, ptr_out)
-                                : sp_ordered_alloc(pool, size, stream, ptr_out);
+    enum starpool_status status;
+
+    sp_held_notice();
+    status = pool->driver != NULL ? sp_driver_pool_alloc(pool, size, stream, ptr_out)
+                                  : sp_ordered_alloc(pool, size, stream, ptr_out);
+    return status == STARPOOL_ECAPTURE_UNSUPPORTED
+               ? sp_captured_alloc(pool, size, stream, ptr_out)
+               : status;
 }
 
 enum starpool_status starpool_alloc(struct starpool_pool *pool, size_t size,
@@ -109,6 +118,8 @@ static enum starpool_status location_of(starpool_stream handle,
     struct sp_stream *stream;
     enum starpool_status status = sp_streams_get(handle, &stream);
 
+    if (status == STARPOOL_ECAPTURE_UNSUPPORTED)
+        return sp_captured_location(location_out);
     if (status != STARPOOL_OK)
         return status;
     status = sp_streams_location(stream, location_out);
@@ -213,17 +224,31 @@ static SP_ALWAYS_INLINE bool give(const struct sp_found *found, void *ptr)
     return give_slowly(found, ptr);
 }
 
-/* What is in the order of streams, before or from now on; then what is wrong. */
+/* What is in the order of streams, before or from now on. */
+static enum starpool_status give_to_stream(void *ptr, starpool_stream stream)
+{
+    enum starpool_status status;
+
+    if (!sp_addrmap_is_ours((uintptr_t)ptr) && sp_driver_pool_free(ptr, stream, &status))
+        return status;
+    return sp_ordered_free(ptr, stream);
+}
+
+/* What graphs have, and what is in the order of streams; then what is wrong. */
 static enum starpool_status give_on_stream(void *ptr, starpool_stream stream)
 {
     enum starpool_status status;
 
     if (ptr == NULL)
         return STARPOOL_EINVAL;
+    if (sp_captured_give(ptr, stream, &status))
+        return status;
+    if (stream != STARPOOL_STREAM_HOST) {
+        status = give_to_stream(ptr, stream);
+        return status == STARPOOL_ECAPTURE_UNSUPPORTED ? sp_captured_free(ptr, stream) : status;
+    }
     if (!sp_addrmap_is_ours((uintptr_t)ptr) && sp_driver_pool_free(ptr, stream, &status))
         return status;
-    if (stream != STARPOOL_STREAM_HOST)
-        return sp_ordered_free(ptr, stream);
     if (sp_ordered_free_by_host(ptr))
         return STARPOOL_OK;
     sp_wrong_free(ptr, true);
@@ -245,25 +270,44 @@ enum starpool_status starpool_free(void *ptr, starpool_stream stream)
 enum sp_free_result sp_free_if_ours(void *ptr)
 {
     struct sp_found found = sp_addrmap_find((uintptr_t)ptr);
+    enum starpool_status status;
 
-    if (SP_LIKELY(give(&found, ptr)) || sp_ordered_free_by_host(ptr))
+    if (SP_LIKELY(give(&found, ptr)))
+        return SP_FREED;
+    if (sp_captured_give(ptr, STARPOOL_STREAM_HOST, &status))
+        return status == STARPOOL_OK ? SP_FREED : SP_FREE_WRONG;
+    if (sp_ordered_free_by_host(ptr))
         return SP_FREED;
     return sp_wrong_free(ptr, false) ? SP_FREE_WRONG : SP_FREE_FOREIGN;
 }
 
 /* ---- questions ----------------------------------------------------------------------- */
 
-/* A block that is in the order of streams. */
+/* What every block is that no graph has to do with. */
+static void fill_info(struct starpool_block_info *info, struct starpool_pool *pool,
+                      uintptr_t start, size_t size)
+{
+    *info = (struct starpool_block_info){
+        .struct_size = sizeof(*info),
+        .pool = pool,
+        .base = (const void *)start,
+        .size = size,
+        .owner = STARPOOL_OWNER_POOL,
+        .state = STARPOOL_BLOCK_LIVE,
+    };
+}
+
+/* A block that a graph has, or that is in the order of streams. */
 static bool find_ordered(const void *ptr, struct starpool_block_info *info_out)
 {
     struct sp_reuse_block block;
     struct starpool_pool *pool;
 
+    if (sp_captured_find(ptr, info_out))
+        return true;
     if (!sp_ordered_find(ptr, &pool, &block))
         return sp_driver_pool_find(ptr, info_out);
-    info_out->pool = pool;
-    info_out->base = (const void *)block.start;
-    info_out->size = block.size;
+    fill_info(info_out, pool, block.start, block.size);
     sp_registry_put(pool); /* It has a live block, and stays. */
     return true;
 }
@@ -279,7 +323,8 @@ enum starpool_status starpool_pool_of(const void *ptr, struct starpool_pool **po
         *pool_out = sp_range_pool(range);
         return STARPOOL_OK;
     }
-    if (!find_ordered(ptr, &info) || info.base != ptr)
+    if (!find_ordered(ptr, &info) || info.base != ptr || info.pool == NULL ||
+        info.state == STARPOOL_BLOCK_HELD)
         return STARPOOL_EINVAL;
     *pool_out = info.pool;
     return STARPOOL_OK;
@@ -299,9 +344,6 @@ enum starpool_status starpool_block_info(const void *ptr, struct starpool_block_
         info_out->struct_size = sizeof(*info_out);
         return STARPOOL_OK;
     }
-    info_out->struct_size = sizeof(*info_out);
-    info_out->pool = sp_range_pool(range);
-    info_out->base = (const void *)range->start;
-    info_out->size = range->size;
+    fill_info(info_out, sp_range_pool(range), range->start, range->size);
     return STARPOOL_OK;
 }

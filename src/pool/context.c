@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pushes a context where the thread has none, and pops it again. */
+/* Pushes a context where the thread has none, and pops it again, both under a guard. */
 #include "config.h"
 
 #include "src/pool/context.h"
@@ -43,14 +43,43 @@ static enum starpool_status retain(const struct sp_driver *driver, int device,
     return STARPOOL_OK;
 }
 
-enum starpool_status sp_context_enter_as(const struct sp_driver *driver, sp_cu_context wanted,
-                                         struct sp_context *context_out)
+/* With the guard, which is given up on failure: make a context current. */
+static enum starpool_status push(const struct sp_driver *driver, sp_cu_context wanted,
+                                 struct sp_context *context)
 {
     enum starpool_status status =
         sp_driver_status(driver->cuCtxPushCurrent(wanted), "cuCtxPushCurrent");
 
+    context->is_pushed = status == STARPOOL_OK;
+    if (status != STARPOOL_OK)
+        sp_capture_guard_end(&context->guard);
+    return status;
+}
+
+static void begin(const struct sp_driver *driver, struct sp_context *context)
+{
+    context->driver = driver;
+    context->is_pushed = false;
+    sp_capture_guard_begin(driver, &context->guard);
+}
+
+enum starpool_status sp_context_enter_as(const struct sp_driver *driver, sp_cu_context wanted,
+                                         struct sp_context *context_out)
+{
+    begin(driver, context_out);
+    return push(driver, wanted, context_out);
+}
+
+/* With the guard, which is given up on failure. */
+static enum starpool_status push_primary(const struct sp_driver *driver, int device,
+                                         struct sp_context *context)
+{
+    sp_cu_context primary;
+    enum starpool_status status = retain(driver, device, &primary);
+
     if (status == STARPOOL_OK)
-        *context_out = (struct sp_context){driver, true};
+        return push(driver, primary, context);
+    sp_capture_guard_end(&context->guard);
     return status;
 }
 
@@ -63,21 +92,15 @@ enum starpool_status sp_context_enter(const struct sp_driver *driver, int device
 
     if (status != STARPOOL_OK)
         return status;
-    if (current != NULL) {
-        *context_out = (struct sp_context){driver, false};
-        return STARPOOL_OK;
-    }
-    status = retain(driver, device, &current);
-    return status == STARPOOL_OK ? sp_context_enter_as(driver, current, context_out) : status;
+    begin(driver, context_out);
+    return current != NULL ? STARPOOL_OK : push_primary(driver, device, context_out);
 }
 
 enum starpool_status sp_context_enter_primary(const struct sp_driver *driver, int device,
                                               struct sp_context *context_out)
 {
-    sp_cu_context primary;
-    enum starpool_status status = retain(driver, device, &primary);
-
-    return status == STARPOOL_OK ? sp_context_enter_as(driver, primary, context_out) : status;
+    begin(driver, context_out);
+    return push_primary(driver, device, context_out);
 }
 
 enum starpool_status sp_hidden_stream_make(const struct sp_driver *driver,
@@ -99,8 +122,15 @@ enum starpool_status sp_hidden_stream_make(const struct sp_driver *driver,
 bool sp_hidden_stream_lives(const struct sp_driver *driver,
                             const struct sp_hidden_stream *stream)
 {
+    int state = SP_CU_CAPTURE_NONE;
+    sp_cu_result result = driver->cuStreamIsCapturing(stream->handle, &state);
     unsigned long long id = 0;
 
+    /* Another stream may have its handle, and be captured: that must not be asked for its id.
+     */
+    if (result != SP_CU_NOT_SUPPORTED &&
+        (result != SP_CU_SUCCESS || state != SP_CU_CAPTURE_NONE))
+        return false;
     return driver->cuStreamGetId(stream->handle, &id) == SP_CU_SUCCESS && id == stream->id;
 }
 
@@ -153,4 +183,5 @@ void sp_context_leave(const struct sp_context *context)
 
     if (context->is_pushed)
         (void)context->driver->cuCtxPopCurrent(&popped);
+    sp_capture_guard_end(&context->guard);
 }

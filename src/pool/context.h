@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The context that calls of the driver are made in: the program's own if it has one, else the
- * primary one of the device, for the time of the call only. */
+ * primary one of the device, for the time of the call only. As long as it is entered, the
+ * thread holds a guard: what it asks of the driver ends nobody's capture. */
 #ifndef SP_CONTEXT_H
 #define SP_CONTEXT_H
 
@@ -8,12 +9,14 @@
 
 #include <starpool/base.h>
 
+#include "graph/capture.h"
 #include "src/driver/driver.h"
 
 /* A context that was made current, and what to undo. */
 struct sp_context {
     const struct sp_driver *driver;
     bool is_pushed;
+    struct sp_capture_guard guard;
 };
 
 /* Make the primary context of a device current if none is. It is retained at the first time and

@@ -17,8 +17,8 @@
 #define N_BUCKETS 4096
 #define N_FREED   256U
 
-struct driver_block {
-    struct driver_block *next; /* in its bucket */
+struct sp_driver_block {
+    struct sp_driver_block *next; /* in its bucket */
     uintptr_t start;
     size_t size;
     struct starpool_pool *pool;
@@ -29,21 +29,21 @@ struct driver_block {
 /* Every live block of every such pool, by its address, and the latest that were freed. */
 static struct {
     struct sp_lock lock;
-    struct driver_block *buckets[N_BUCKETS];
+    struct sp_driver_block *buckets[N_BUCKETS];
     struct sp_driver_place freed[N_FREED];
     unsigned n_freed;
 } blocks = {.lock = SP_LOCK_INITIALIZER(SP_RANK_POOL)};
 
 /* ---- the table --------------------------------------------------------------------------- */
 
-static struct driver_block **bucket_of(uintptr_t start)
+static struct sp_driver_block **bucket_of(uintptr_t start)
 {
     return &blocks.buckets[((start >> 8) * 0x9e3779b97f4a7c15u) >> 52];
 }
 
-static void enter_block(struct driver_block *block)
+static void enter_block(struct sp_driver_block *block)
 {
-    struct driver_block **bucket = bucket_of(block->start);
+    struct sp_driver_block **bucket = bucket_of(block->start);
 
     sp_lock_take(&blocks.lock);
     block->next = *bucket;
@@ -52,9 +52,9 @@ static void enter_block(struct driver_block *block)
 }
 
 /* Taken out of the table, so that one of two frees at once has it. */
-static struct driver_block *claim(uintptr_t start)
+static struct sp_driver_block *claim(uintptr_t start)
 {
-    struct driver_block **link = bucket_of(start), *block;
+    struct sp_driver_block **link = bucket_of(start), *block;
 
     sp_lock_take(&blocks.lock);
     while ((block = *link) != NULL && block->start != start)
@@ -65,9 +65,9 @@ static struct driver_block *claim(uintptr_t start)
     return block;
 }
 
-static bool find(uintptr_t start, struct driver_block *block_out)
+static bool find(uintptr_t start, struct sp_driver_block *block_out)
 {
-    const struct driver_block *block;
+    const struct sp_driver_block *block;
 
     sp_lock_take(&blocks.lock);
     block = *bucket_of(start);
@@ -125,7 +125,7 @@ static enum starpool_status call_alloc(const struct sp_driver_pool *own, size_t 
 }
 
 static enum starpool_status alloc_by_host(struct starpool_pool *pool, size_t size,
-                                          sp_cu_ptr *ptr_out, struct driver_block *block)
+                                          sp_cu_ptr *ptr_out, struct sp_driver_block *block)
 {
     const struct sp_driver_pool *own = pool->driver;
     sp_cu_stream stream;
@@ -161,7 +161,7 @@ static enum starpool_status get_stream(starpool_stream handle, struct sp_stream 
 
 static enum starpool_status alloc_on(struct starpool_pool *pool, size_t size,
                                      starpool_stream handle, sp_cu_ptr *ptr_out,
-                                     struct driver_block *block)
+                                     struct sp_driver_block *block)
 {
     struct sp_stream *stream;
     enum starpool_status status = get_stream(handle, &stream);
@@ -180,7 +180,7 @@ static enum starpool_status alloc_on(struct starpool_pool *pool, size_t size,
     return status;
 }
 
-static void trace_alloc(const struct driver_block *block)
+static void trace_alloc(const struct sp_driver_block *block)
 {
     sp_trace_alloc_at(block->pool->id, (void *)block->start, block->size, block->stream,
                       block->alloc.seq, STARPOOL_TRACE_EDGE_NONE);
@@ -195,7 +195,7 @@ static void count_alloc(struct starpool_pool *pool)
 }
 
 static enum starpool_status alloc_block(struct starpool_pool *pool, size_t size,
-                                        starpool_stream stream, struct driver_block *block)
+                                        starpool_stream stream, struct sp_driver_block *block)
 {
     struct sp_context context;
     sp_cu_ptr ptr = 0;
@@ -227,7 +227,7 @@ static void trim_others(const struct starpool_pool *pool)
 
 /* Reuse, waiting and growing are the driver's; the rest of the ladder is as for host memory. */
 static enum starpool_status climb(struct starpool_pool *pool, size_t size,
-                                  starpool_stream stream, struct driver_block *block)
+                                  starpool_stream stream, struct sp_driver_block *block)
 {
     enum starpool_status status = alloc_block(pool, size, stream, block);
 
@@ -257,7 +257,7 @@ static bool is_destroyed(struct starpool_pool *pool)
 enum starpool_status sp_driver_pool_alloc(struct starpool_pool *pool, size_t size,
                                           starpool_stream stream, void **ptr_out)
 {
-    struct driver_block *block;
+    struct sp_driver_block *block;
     enum starpool_status status;
 
     if (is_destroyed(pool))
@@ -282,11 +282,11 @@ enum starpool_status sp_driver_pool_alloc(struct starpool_pool *pool, size_t siz
 enum starpool_status sp_driver_pool_add_block(struct starpool_pool *pool, void *ptr,
                                               size_t size)
 {
-    struct driver_block *block = calloc(1, sizeof(*block));
+    struct sp_driver_block *block = calloc(1, sizeof(*block));
 
     if (block == NULL)
         return STARPOOL_ENOMEM;
-    *block = (struct driver_block){
+    *block = (struct sp_driver_block){
         .start = (uintptr_t)ptr, .size = size, .pool = pool, .alloc = {SP_SLOT_HOST, 0}};
     trace_alloc(block);
     enter_block(block);
@@ -297,7 +297,7 @@ enum starpool_status sp_driver_pool_add_block(struct starpool_pool *pool, void *
 /* ---- giving back ------------------------------------------------------------------------- */
 
 /* In the trace first: its memory may be another's as soon as the driver has it. */
-static enum starpool_status call_free(const struct driver_block *block, sp_cu_stream on,
+static enum starpool_status call_free(const struct sp_driver_block *block, sp_cu_stream on,
                                       uint64_t stream)
 {
     enum starpool_status status;
@@ -310,7 +310,7 @@ static enum starpool_status call_free(const struct driver_block *block, sp_cu_st
     return status;
 }
 
-static enum starpool_status free_on(const struct driver_block *block, starpool_stream handle)
+static enum starpool_status free_on(const struct sp_driver_block *block, starpool_stream handle)
 {
     struct sp_stream *stream;
     enum starpool_status status = get_stream(handle, &stream);
@@ -322,7 +322,7 @@ static enum starpool_status free_on(const struct driver_block *block, starpool_s
     return status;
 }
 
-static enum starpool_status free_by_host(const struct driver_block *block)
+static enum starpool_status free_by_host(const struct sp_driver_block *block)
 {
     sp_cu_stream on;
     enum starpool_status status = host_stream(block->pool, &on);
@@ -337,7 +337,7 @@ static enum starpool_status free_by_host(const struct driver_block *block)
 
 /* The host may not free what is not allocated yet: the stream of the allocation does. Where it
  * cannot be named, the host waits. */
-static enum starpool_status free_early(const struct driver_block *block)
+static enum starpool_status free_early(const struct sp_driver_block *block)
 {
     struct sp_stream *stream = sp_streams_get_at(block->alloc);
     struct sp_context context;
@@ -356,7 +356,8 @@ static enum starpool_status free_early(const struct driver_block *block)
     return status;
 }
 
-static enum starpool_status free_block(const struct driver_block *block, starpool_stream handle)
+static enum starpool_status free_block(const struct sp_driver_block *block,
+                                       starpool_stream handle)
 {
     struct sp_context context;
     enum starpool_status status = sp_driver_pool_enter(block->pool, &context);
@@ -373,7 +374,7 @@ static enum starpool_status free_block(const struct driver_block *block, starpoo
 }
 
 /* So that a second free is told what there was. */
-static void remember(const struct driver_block *block)
+static void remember(const struct sp_driver_block *block)
 {
     sp_lock_take(&blocks.lock);
     blocks.freed[blocks.n_freed++ % N_FREED] = (struct sp_driver_place){
@@ -381,20 +382,32 @@ static void remember(const struct driver_block *block)
     sp_lock_give(&blocks.lock);
 }
 
-bool sp_driver_pool_free(void *ptr, starpool_stream stream, enum starpool_status *status_out)
+struct sp_driver_block *sp_driver_pool_claim(const void *ptr, struct starpool_pool **pool_out,
+                                             size_t *size_out)
 {
-    struct driver_block *block = claim((uintptr_t)ptr);
-    struct starpool_pool *pool;
+    struct sp_driver_block *block = claim((uintptr_t)ptr);
+
+    if (block != NULL) {
+        *pool_out = block->pool;
+        *size_out = block->size;
+    }
+    return block;
+}
+
+void sp_driver_pool_unclaim(struct sp_driver_block *block)
+{
+    enter_block(block);
+}
+
+enum starpool_status sp_driver_pool_free_claimed(struct sp_driver_block *block,
+                                                 starpool_stream stream)
+{
+    struct starpool_pool *pool = block->pool;
+    enum starpool_status status = free_block(block, stream);
     bool is_released;
 
-    if (block == NULL)
-        return false;
-    pool = block->pool;
-    *status_out = free_block(block, stream);
-    if (*status_out != STARPOOL_OK) {
-        enter_block(block); /* It stays live, and counted. */
-        return true;
-    }
+    if (status != STARPOOL_OK)
+        return status;
     remember(block);
     free(block);
     sp_lock_take(&pool->lock);
@@ -403,6 +416,18 @@ bool sp_driver_pool_free(void *ptr, starpool_stream stream, enum starpool_status
     sp_lock_give(&pool->lock);
     if (is_released)
         sp_pool_release(pool);
+    return STARPOOL_OK;
+}
+
+bool sp_driver_pool_free(void *ptr, starpool_stream stream, enum starpool_status *status_out)
+{
+    struct sp_driver_block *block = claim((uintptr_t)ptr);
+
+    if (block == NULL)
+        return false;
+    *status_out = sp_driver_pool_free_claimed(block, stream);
+    if (*status_out != STARPOOL_OK)
+        enter_block(block); /* It stays live, and counted. */
     return true;
 }
 
@@ -410,7 +435,7 @@ bool sp_driver_pool_free(void *ptr, starpool_stream stream, enum starpool_status
 
 bool sp_driver_pool_find_alloc(const void *ptr, struct sp_point *alloc_out)
 {
-    struct driver_block block;
+    struct sp_driver_block block;
 
     if (!find((uintptr_t)ptr, &block))
         return false;
@@ -418,23 +443,43 @@ bool sp_driver_pool_find_alloc(const void *ptr, struct sp_point *alloc_out)
     return true;
 }
 
-bool sp_driver_pool_find(const void *ptr, struct starpool_block_info *info_out)
+/* Where the driver's allocation around an address begins; 0 if there is none. */
+static uintptr_t base_of(uintptr_t address)
 {
     const struct sp_driver *driver;
-    struct driver_block block;
+    struct sp_capture_guard guard;
     sp_cu_ptr base = 0;
     size_t size = 0;
+    sp_cu_result result;
+
+    if (sp_driver_get(&driver) != STARPOOL_OK)
+        return 0;
+    sp_capture_guard_begin(driver, &guard);
+    result = driver->cuMemGetAddressRange(&base, &size, address);
+    sp_capture_guard_end(&guard);
+    return result == SP_CU_SUCCESS ? (uintptr_t)base : 0;
+}
+
+bool sp_driver_pool_find(const void *ptr, struct starpool_block_info *info_out)
+{
+    struct sp_driver_block block;
 
     if (!sp_driver_is_chosen())
         return false;
-    if (!find((uintptr_t)ptr, &block) &&
-        (sp_driver_get(&driver) != STARPOOL_OK ||
-         driver->cuMemGetAddressRange(&base, &size, (uintptr_t)ptr) != SP_CU_SUCCESS ||
-         !find((uintptr_t)base, &block)))
-        return false;
-    info_out->pool = block.pool;
-    info_out->base = (const void *)block.start;
-    info_out->size = block.size;
+    if (!find((uintptr_t)ptr, &block)) {
+        uintptr_t base = base_of((uintptr_t)ptr);
+
+        if (base == 0 || !find(base, &block))
+            return false;
+    }
+    *info_out = (struct starpool_block_info){
+        .struct_size = info_out->struct_size,
+        .pool = block.pool,
+        .base = (const void *)block.start,
+        .size = block.size,
+        .owner = STARPOOL_OWNER_POOL,
+        .state = STARPOOL_BLOCK_LIVE,
+    };
     return true;
 }
 

@@ -68,9 +68,13 @@ enum starpool_status sp_driver_pool_start(struct starpool_location location,
 
 static void destroy_handle(const struct sp_driver_pool *given)
 {
-    if (given->is_owned)
-        (void)sp_driver_status(given->driver->cuMemPoolDestroy(given->handle),
-                               "cuMemPoolDestroy");
+    struct sp_capture_guard guard;
+
+    if (!given->is_owned)
+        return;
+    sp_capture_guard_begin(given->driver, &guard);
+    (void)sp_driver_status(given->driver->cuMemPoolDestroy(given->handle), "cuMemPoolDestroy");
+    sp_capture_guard_end(&guard);
 }
 
 enum starpool_status sp_driver_pool_wrap(const struct starpool_pool_config *config,

@@ -13,6 +13,8 @@
 #include "src/heap/order.h"
 #include "src/pool/context.h"
 
+struct sp_driver_block;
+
 /* What a pool is to the driver. Never changes but for `stream`. */
 struct sp_driver_pool {
     const struct sp_driver *driver;
@@ -75,6 +77,13 @@ enum starpool_status sp_driver_pool_alloc(struct starpool_pool *pool, size_t siz
 /* False if no live block of any pool of the driver begins there; else `*status_out` says how it
  * went. */
 bool sp_driver_pool_free(void *ptr, starpool_stream stream, enum starpool_status *status_out);
+
+/* A live block that nobody finds from then on, or NULL; till it is found again, or freed. */
+struct sp_driver_block *sp_driver_pool_claim(const void *ptr, struct starpool_pool **pool_out,
+                                             size_t *size_out);
+void sp_driver_pool_unclaim(struct sp_driver_block *block);
+enum starpool_status sp_driver_pool_free_claimed(struct sp_driver_block *block,
+                                                 starpool_stream stream);
 
 /* The live block around an address; false if there is none. `struct_size` is not touched. */
 bool sp_driver_pool_find(const void *ptr, struct starpool_block_info *info_out);

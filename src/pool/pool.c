@@ -11,6 +11,7 @@
 
 #include "numa/host_pool.h"
 #include "numa/topo.h"
+#include "src/pool/captured.h"
 #include "src/pool/driver_pool.h"
 #include "src/pool/private.h"
 #include "src/trace/record.h"
@@ -48,6 +49,8 @@ static bool config_is_valid(const struct starpool_pool_config *config)
            threshold_is_valid(config) && (unsigned)config->placement <= STARPOOL_SPILL &&
            (unsigned)config->huge <= STARPOOL_HUGE_EXPLICIT &&
            (unsigned)config->backend <= STARPOOL_BACKEND_CPU &&
+           (unsigned)config->capture <= STARPOOL_CAPTURE_ARENA &&
+           (unsigned)config->captured_free <= STARPOOL_FREE_AT_CAPTURE_END &&
            (config->handle_types & ~handle_types) == 0;
 }
 
@@ -276,6 +279,7 @@ enum starpool_status starpool_pool_trim(struct starpool_pool *pool, uint64_t kee
     if (pool == NULL)
         return STARPOOL_EINVAL;
     sp_trace_trim(pool->id, keep);
+    sp_held_notice();
     if (pool->driver != NULL)
         return sp_driver_pool_trim(pool, keep);
     sp_pool_trim(pool, keep);

@@ -6,6 +6,7 @@
 
 #include "src/pool/streams.h"
 
+#include "graph/owner.h"
 #include "src/pool/context.h"
 #include "src/trace/record.h"
 #include "src/util/util.h"
@@ -102,6 +103,19 @@ static bool says_done(sp_cu_result result)
            result == SP_CU_CONTEXT_IS_DESTROYED || result == SP_CU_DEINITIALIZED;
 }
 
+/* Ask an event that was recorded outside of all captures, which may end others' all the same.
+ */
+static bool is_done_at(const struct sp_stream *stream, sp_cu_event event)
+{
+    struct sp_capture_guard guard;
+    bool is_done;
+
+    sp_capture_guard_begin(stream->driver, &guard);
+    is_done = says_done(stream->driver->cuEventQuery(event)) || sp_streams_has_gone(stream);
+    sp_capture_guard_end(&guard);
+    return is_done;
+}
+
 /* With the lock, which is given meanwhile: ask the older event. True if it is worth asking
  * again. */
 static bool poll_event(struct sp_stream *stream, bool is_seen)
@@ -118,8 +132,7 @@ static bool poll_event(struct sp_stream *stream, bool is_seen)
     if (seq == 0)
         return false;
     sp_streams_unlock();
-    is_done =
-        says_done(stream->driver->cuEventQuery(event->event)) || sp_streams_has_gone(stream);
+    is_done = is_done_at(stream, event->event);
     sp_streams_lock();
     if (!is_done)
         return false;
@@ -271,12 +284,19 @@ static sp_cu_event event_for(const struct sp_stream *stream, uint64_t seq)
 }
 
 /* In the stream's context: wait for an event, or for all of the context where no event covers
- * what is waited for; the stream's handle may be another's by now, or another thread's. */
+ * what is waited for; the stream's handle may be another's by now, or another thread's. No
+ * guard saves a capture from the latter, so it is not done where there may be one. */
 static enum starpool_status call_wait(const struct sp_driver *driver, sp_cu_event event)
 {
-    return event != NULL
-               ? sp_driver_status(driver->cuEventSynchronize(event), "cuEventSynchronize")
-               : sp_driver_status(driver->cuCtxSynchronize(), "cuCtxSynchronize");
+    struct sp_capture capture;
+    enum starpool_status status;
+
+    if (event != NULL)
+        return sp_driver_status(driver->cuEventSynchronize(event), "cuEventSynchronize");
+    status = sp_capture_query(driver, STARPOOL_STREAM_LEGACY, &capture);
+    if (status == STARPOOL_ECAPTURE_IMPLICIT || sp_owner_is_any())
+        return STARPOOL_ECAPTURE_UNSUPPORTED;
+    return sp_driver_status(driver->cuCtxSynchronize(), "cuCtxSynchronize");
 }
 
 /* With the lock, which is given meanwhile: the host waits for a point of the driver. */

@@ -8,6 +8,7 @@
 
 #include "numa/populate.h"
 #include "numa/topo.h"
+#include "src/pool/captured.h"
 #include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
@@ -66,6 +67,8 @@ static void before_fork(void)
         sp_lock_take_all(&pool->growth);
     close_and_lock_pools();
     sp_driver_pool_freeze();
+    sp_owners_freeze();
+    sp_late_freeze();
     sp_streams_freeze();
     sp_front_freeze();
     sp_stock_freeze();
@@ -80,6 +83,8 @@ static void thaw(void)
     sp_stock_thaw();
     sp_front_thaw();
     sp_streams_thaw();
+    sp_late_thaw();
+    sp_owners_thaw();
     sp_driver_pool_thaw();
     give_pool_locks();
     for (struct starpool_pool *pool = registry.pools; pool != NULL; pool = pool->next)

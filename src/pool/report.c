@@ -98,10 +98,11 @@ static void read_pool(struct starpool_pool *pool, struct starpool_pool_config *c
         (void)!sp_driver_pool_collect(pool, stats_out);
 }
 
-/* True for counters that are of interest only to who uses streams. */
+/* True for counters that are of interest only to who uses streams, or captures them. */
 static bool is_ordered(const char *name)
 {
-    return strncmp(name, "ordered_", 8) == 0 || strncmp(name, "n_takes_", 8) == 0;
+    return strncmp(name, "ordered_", 8) == 0 || strncmp(name, "n_takes_", 8) == 0 ||
+           strncmp(name, "graph_", 6) == 0 || strncmp(name, "n_captured_", 11) == 0;
 }
 
 /* True for counters in bytes, by their names. */

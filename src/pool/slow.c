@@ -3,6 +3,7 @@
  * growth.c for what neither has. */
 #include "config.h"
 
+#include "src/pool/captured.h"
 #include "src/pool/pool.h"
 
 /* Inside the thread's cache: a magazine from the depot may hold what the cache had not. */
@@ -26,9 +27,11 @@ enum starpool_status sp_pool_take(struct starpool_pool *pool, size_t size, size_
                                   struct sp_range **range_out)
 {
     struct sp_front *front = sp_front_get(pool, true);
-    enum starpool_status status = sp_pool_lock_stocked(pool);
     struct sp_range *range = NULL;
+    enum starpool_status status;
 
+    sp_held_notice();
+    status = sp_pool_lock_stocked(pool);
     if (status != STARPOOL_OK)
         return status;
     if (pool->is_destroyed) {

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "src/pool/captured.h"
 #include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 
@@ -119,6 +120,7 @@ enum starpool_status starpool_pool_stats(struct starpool_pool *pool,
 {
     if (pool == NULL || stats_out == NULL || stats_out->struct_size < sizeof(*stats_out))
         return STARPOOL_EINVAL;
+    sp_held_notice();
     if (pool->driver != NULL) {
         enum starpool_status status = sp_driver_pool_collect(pool, stats_out);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/pool/captured.h"
 #include "src/pool/context.h"
 #include "src/pool/driver_pool.h"
 #include "src/pool/ordered.h"
@@ -59,6 +60,7 @@ enum starpool_status starpool_stream_synchronize(starpool_stream handle)
         return status;
     status = stream->driver != NULL ? ask_driver(stream, true) : sp_streams_execute(stream);
     sp_streams_put(stream);
+    sp_held_notice();
     if (status == STARPOOL_OK)
         sp_ordered_settle_all();
     return status;
@@ -85,6 +87,7 @@ enum starpool_status starpool_stream_query(starpool_stream handle)
         sp_streams_unlock();
     }
     sp_streams_put(stream);
+    sp_held_notice();
     return status;
 }
 
@@ -241,8 +244,12 @@ static bool find_alloc(const void *ptr, struct sp_point *alloc_out)
 {
     const struct sp_range *range = sp_addrmap_find((uintptr_t)ptr).range;
     struct sp_reuse_block block;
+    struct sp_owned owned;
+    bool is_owned = sp_captured_owned(ptr, &owned);
 
-    if (range != NULL && sp_range_state(range) == SP_RANGE_LIVE) {
+    if (is_owned && (owned.kind != SP_OWNED_HELD || owned.is_freed))
+        return false; /* It is there when the graph runs. */
+    if (range != NULL && (is_owned || sp_range_state(range) == SP_RANGE_LIVE)) {
         *alloc_out = (struct sp_point){SP_SLOT_HOST, 0};
         return true;
     }

@@ -406,22 +406,38 @@ static void replace(struct sp_stream *stream)
     sp_streams_put(stream);
 }
 
+/* What a stream of the driver is called, if it may be asked: while it is captured, even that
+ * would end the capture. */
+static enum starpool_status identify(const struct sp_driver *driver, starpool_stream handle,
+                                     unsigned long long *id_out)
+{
+    struct sp_capture capture;
+    enum starpool_status status = sp_capture_query(driver, handle, &capture);
+    sp_cu_result result;
+
+    if (status != STARPOOL_OK)
+        return status;
+    if (capture.is_active)
+        return STARPOOL_ECAPTURE_UNSUPPORTED;
+    result = driver->cuStreamGetId(handle, id_out);
+    status = sp_driver_status(result, "cuStreamGetId");
+    return result == SP_CU_INVALID_HANDLE ? STARPOOL_EINVAL : status;
+}
+
 static enum starpool_status get_adopted(starpool_stream handle, struct sp_stream **stream_out)
 {
     const struct sp_driver *driver;
     unsigned long long id = 0;
     enum starpool_status status;
     struct sp_stream *stream;
-    sp_cu_result result;
 
     if (sp_driver_get(&driver) != STARPOOL_OK)
         return STARPOOL_EINVAL;
     if (handle == NULL)
         handle = STARPOOL_STREAM_LEGACY;
-    result = driver->cuStreamGetId(handle, &id);
-    status = sp_driver_status(result, "cuStreamGetId");
+    status = identify(driver, handle, &id);
     if (status != STARPOOL_OK)
-        return result == SP_CU_INVALID_HANDLE ? STARPOOL_EINVAL : status;
+        return status;
     sp_streams_lock();
     stream = find_adopted(id);
     if (stream != NULL)
@@ -452,6 +468,16 @@ enum starpool_status sp_streams_get(starpool_stream handle, struct sp_stream **s
         return get_adopted(handle, stream_out);
     *stream_out = stream;
     return STARPOOL_OK;
+}
+
+bool sp_streams_is_own(starpool_stream handle)
+{
+    bool answer;
+
+    sp_streams_lock();
+    answer = find_own(handle) != NULL;
+    sp_streams_unlock();
+    return answer;
 }
 
 struct sp_stream *sp_streams_get_at(struct sp_point point)

@@ -43,10 +43,15 @@ void sp_streams_unlock(void);
 struct sp_order *sp_streams_order(void);
 
 /* The stream that a handle means now, to be put when done. EINVAL: none, or STREAM_HOST;
- * ENOMEM; what the driver answers. */
+ * ENOMEM; what the driver answers. ECAPTURE_UNSUPPORTED: the stream is being captured, and
+ * nothing may be done with it but what sp_captured_alloc() and its like do;
+ * ECAPTURE_INVALIDATED, ECAPTURE_IMPLICIT: as sp_capture_query() says. */
 STARPOOL_CHECK enum starpool_status sp_streams_get(starpool_stream handle,
                                                    struct sp_stream **stream_out);
 void sp_streams_put(struct sp_stream *stream);
+
+/* Whether a handle means a stream of our own. */
+bool sp_streams_is_own(starpool_stream handle);
 
 /* With the lock: the host has waited for all of a stream. */
 void sp_streams_see(const struct sp_stream *stream);

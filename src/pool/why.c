@@ -83,10 +83,24 @@ static const char *help(const struct starpool_pool *pool, enum starpool_status s
     return text;
 }
 
+/* What graphs have of the live blocks, if they have anything. */
+static const char *of_graphs(const struct starpool_stats *stats, char *text, size_t text_size)
+{
+    uint64_t bytes = stats->graph_held_bytes + stats->graph_arena_bytes;
+    char amount[32];
+
+    if (bytes == 0)
+        return "";
+    snprintf(text, text_size, " (%s of it captured graphs)",
+             sp_bytes_text(amount, sizeof(amount), bytes));
+    return text;
+}
+
 char *sp_pool_why(struct starpool_pool *pool, size_t size, enum starpool_status status,
                   char *text, size_t text_size)
 {
     char asked[32], used[32], cached[32], reserved[32], hole[32], limit[32], answer[128];
+    char graphs[64];
     struct starpool_stats stats;
     uint64_t maximum;
     bool is_at_limit;
@@ -95,11 +109,12 @@ char *sp_pool_why(struct starpool_pool *pool, size_t size, enum starpool_status 
     is_at_limit = maximum != 0 && (stats.reserved_bytes >= maximum ||
                                    maximum - stats.reserved_bytes < sp_round_up(size, SP_PAGE));
     snprintf(text, text_size,
-             "%s refused %s (%s): %" PRIu64 " live blocks hold %s, threads' caches %s, of %s "
+             "%s refused %s (%s): %" PRIu64 " live blocks hold %s%s, threads' caches %s, of %s "
              "reserved%s%s; largest hole %s; remedy: %s",
              pool->name, sp_bytes_text(asked, sizeof(asked), size),
              starpool_status_name(status), stats.n_live,
              sp_bytes_text(used, sizeof(used), stats.used_bytes),
+             of_graphs(&stats, graphs, sizeof(graphs)),
              sp_bytes_text(cached, sizeof(cached), stats.cached_bytes),
              sp_bytes_text(reserved, sizeof(reserved), stats.reserved_bytes),
              maximum == 0 ? "" : ", limit ",

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "graph/owner.h"
 #include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/util/options.h"
@@ -152,4 +153,39 @@ bool sp_wrong_free(void *ptr, bool must_be_ours)
     count(pool);
     sp_registry_put(pool);
     return true;
+}
+
+/* ---- captures ---------------------------------------------------------------------------- */
+
+static const char *whose(const struct sp_owned *owned)
+{
+    switch (owned->kind) {
+    case SP_OWNED_NODE:
+        return "allocated by";
+    case SP_OWNED_ARENA:
+        return "in the arena of";
+    case SP_OWNED_HELD:
+        break;
+    }
+    return "held for";
+}
+
+void sp_wrong_owned(const struct sp_owned *owned, const char *why)
+{
+    if (may_say())
+        sp_log(SP_LOG_ERROR,
+               "free of %p: its %zu bytes are %s the graph %p, captured as number %" PRIu64
+               ": %s",
+               (void *)owned->start, owned->size, whose(owned), (void *)owned->graph,
+               owned->capture_id, why);
+}
+
+void sp_wrong_captured(const void *ptr, const struct starpool_pool *pool,
+                       const struct sp_capture *capture)
+{
+    if (may_say())
+        sp_log(SP_LOG_ERROR,
+               "free of %p: %s does not take frees in a capture (captured_free), as here in "
+               "number %" PRIu64 " of the graph %p",
+               ptr, pool->name, capture->id, (void *)capture->graph);
 }
