@@ -53,6 +53,7 @@ program plan
 script doors
 script starpu_alloc
 script cholesky
+script taskgraph
 
 echo
 echo "All goals:"

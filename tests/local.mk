@@ -66,6 +66,8 @@ unit_tests = \
 	%D%/test_strays \
 	%D%/test_streams \
 	%D%/test_stress \
+	%D%/test_taskgraph \
+	%D%/test_taskgraph_plan \
 	%D%/test_topo \
 	%D%/test_trace \
 	%D%/test_trace_pool \
@@ -157,6 +159,19 @@ conformance_libs = %D%/libconformance.la $(LDADD)
 %C%_test_model_graph_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=realloc
 %C%_test_plan_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=realloc
 
+# The parts of the plugin that know nothing of StarPU.
+taskgraph_parts = \
+	src/starpu/taskgraph_cells.c \
+	src/starpu/taskgraph_log.c \
+	src/starpu/taskgraph_map.c \
+	src/starpu/taskgraph_plan.c \
+	src/starpu/taskgraph_record.c \
+	src/starpu/taskgraph_safe.c \
+	src/starpu/taskgraph_table.c \
+	src/starpu/taskgraph_tasks.c
+%C%_test_taskgraph_SOURCES      = %D%/test_taskgraph.c $(taskgraph_parts)
+%C%_test_taskgraph_plan_SOURCES = %D%/test_taskgraph_plan.c $(taskgraph_parts)
+
 # A program that is recorded.
 %C%_trace_sample_LDADD = libstarpool_core.la $(PTHREAD_LIBS)
 
@@ -202,6 +217,7 @@ script_tests = \
 	%D%/test_harness.sh \
 	%D%/test_plan_command.sh \
 	%D%/test_starpu.sh \
+	%D%/test_starpu_taskgraph.sh \
 	%D%/test_starpu_ways.sh \
 	%D%/test_tool_info.sh \
 	%D%/test_tool_run.sh \

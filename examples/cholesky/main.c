@@ -31,6 +31,8 @@ struct results {
     double solve_seconds;
     double backward_error;
     struct numeric_stats stats; /* of the last factorisation */
+    uint64_t hash;              /* of the last factor */
+    int n_different;            /* factors that are not the one before, bit by bit */
 };
 
 struct progress {
@@ -104,6 +106,28 @@ static double median(double *numbers, int count)
     return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
 }
 
+/* One factorisation is an iteration, and StarPU is told so: what it submits it waits for. */
+static enum status iterate(const struct symbolic *symbolic,
+                           const struct numeric_options *options, int number,
+                           struct factor *factor_out, struct results *results,
+                           struct error *error)
+{
+    enum status status;
+
+    starpu_iteration_push((unsigned long)number);
+    status = numeric_factorise(symbolic, options, factor_out, &results->stats, error);
+    starpu_iteration_pop();
+    return status;
+}
+
+static void compare_factors(const struct factor *factor, int number, struct results *results)
+{
+    uint64_t hash = factor_hash(factor);
+
+    results->n_different += number > 0 && hash != results->hash;
+    results->hash = hash;
+}
+
 /* Factorise as often as asked; the last factor is kept. */
 static enum status factorise(const struct options *options, const struct symbolic *symbolic,
                              struct factor *factor_out, struct results *results,
@@ -129,9 +153,11 @@ static enum status factorise(const struct options *options, const struct symboli
         factor_fini(&factor);
         faults = usage().ru_minflt;
         progress.began = progress.printed = now();
-        status = numeric_factorise(symbolic, &numeric_options, &factor, &results->stats, error);
+        status = iterate(symbolic, &numeric_options, (int)i, &factor, results, error);
         seconds[i] = now() - progress.began;
         seconds[n_repeats + i] = (double)(usage().ru_minflt - faults);
+        if (status == STATUS_OK)
+            compare_factors(&factor, (int)i, results);
     }
     if (status == STATUS_OK) {
         results->first = (struct sample){seconds[0], seconds[n_repeats]};
@@ -223,6 +249,8 @@ static void print_text(const struct options *options, const struct symbolic *sym
     if (options->n_repeats > 1)
         printf("median of %-8d %.3f s, %.0f minor faults\n", options->n_repeats,
                results->median.seconds, results->median.minor_faults);
+    printf("factor             %016" PRIx64 ", %d different\n", results->hash,
+           results->n_different);
     printf("solve              %.3f s\n", results->solve_seconds);
     printf("peak memory        %.1f MiB\n", (double)usage().ru_maxrss / 1024);
     printf("backward error     %.3g\n", results->backward_error);
@@ -261,6 +289,8 @@ static void print_json(const struct options *options, const struct symbolic *sym
            "\"factor_seconds\": %.6f, \"solve_seconds\": %.6f",
            results->analysis_seconds, results->first.seconds, results->median.seconds,
            results->solve_seconds);
+    printf(", \"factor_hash\": \"%016" PRIx64 "\", \"factors_different\": %d", results->hash,
+           results->n_different);
     printf(", \"minor_faults_first\": %.0f, \"minor_faults\": %.0f, \"max_rss_kib\": %ld",
            results->first.minor_faults, results->median.minor_faults, usage().ru_maxrss);
     if (isfinite(results->backward_error))

@@ -63,6 +63,9 @@ enum status numeric_factorise(const struct symbolic *symbolic,
 enum status factor_solve(const struct factor *factor, const double *b, double *x_out,
                          struct error *error);
 
+/** A number that two factors share if they are the same in every bit, and hardly otherwise. */
+uint64_t factor_hash(const struct factor *factor);
+
 void factor_fini(struct factor *factor);
 
 #endif /* CHOLESKY_NUMERIC_H */

@@ -9,6 +9,7 @@
 #include <starpu.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 static const int stride = 1;
 static const double one = 1;
@@ -83,6 +84,38 @@ enum status factor_solve(const struct factor *factor, const double *b, double *x
         x_out[permutation[i]] = x[i];
     free(room);
     return STATUS_OK;
+}
+
+/* FNV-1a, by words of 64 bits. */
+static uint64_t hash_column(uint64_t hash, const double *column, int count)
+{
+    uint64_t bits;
+    int i;
+
+    for (i = 0; i < count; i++) {
+        memcpy(&bits, &column[i], sizeof(bits));
+        hash = (hash ^ bits) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+uint64_t factor_hash(const struct factor *factor)
+{
+    const struct symbolic *symbolic = factor->symbolic;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    int column;
+    int i;
+
+    for (i = 0; i < symbolic->n_supernodes; i++) {
+        const struct supernode *supernode = &symbolic->supernodes[i];
+
+        /* What is above the diagonal means nothing. */
+        for (column = 0; column < supernode->n_columns; column++)
+            hash = hash_column(
+                hash, factor->panels[i] + (size_t)column * (size_t)supernode->n_rows + column,
+                supernode->n_rows - column);
+    }
+    return hash;
 }
 
 void factor_fini(struct factor *factor)

@@ -5,6 +5,8 @@
 #define STARPOOL_STARPU_H
 
 #include <starpool/base.h>
+#include <starpool/graph.h>
+#include <starpool/plan.h>
 #include <starpool/pool.h>
 
 #ifdef __cplusplus
@@ -74,6 +76,90 @@ STARPOOL_API void starpool_starpu_detach(void);
  */
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_starpu_pool(unsigned node, struct starpool_pool **pool_out);
+
+/**
+ * Begin to capture an iteration: what is asked of StarPU's memory nodes, and the tasks that are
+ * submitted, until starpool_starpu_capture_end(). Waits for all tasks first. The pools serve
+ * meanwhile as ever, and nothing of it is a capture of CUDA: transfers stay StarPU's own.
+ *
+ * @param name  for reports and files; copied; NULL: "iteration"
+ *
+ * @retval STARPOOL_OK       it is being captured
+ * @retval STARPOOL_EBUSY    an iteration is being captured or replayed
+ * @retval STARPOOL_ENOTINIT StarPU is not running, or not served
+ * @retval STARPOOL_ENOTPERM called in a task, which cannot wait for all tasks
+ * @retval STARPOOL_ENOTSUP  this StarPU lacks what is needed
+ *
+ * Threads: one for all iterations; other threads may submit tasks and allocate.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_starpu_capture_begin(const char *name);
+
+/**
+ * End the capture, after waiting for all tasks, and plan where each block goes when the
+ * iteration is replayed. The plan is kept, in place of that of an earlier capture.
+ *
+ * @param graph_out  the tasks, their order and the blocks, to be planned by starpool_plan() so
+ *                   that the plan holds however the tasks are run; written only on STARPOOL_OK;
+ *                   to be destroyed; NULL if not wanted
+ *
+ * @retval STARPOOL_OK       planned; there may be nothing to replay
+ * @retval STARPOOL_EINVAL   so much was asked for that not all of it was recorded
+ * @retval STARPOOL_ENOTREADY nothing is being captured
+ * @retval STARPOOL_ENOTSUP  this process has made as many plans as it may
+ * @retval STARPOOL_ENOMEM   no memory
+ * @retval STARPOOL_ENOTINIT, STARPOOL_ENOTPERM as above
+ *
+ * Threads: one for all iterations.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_starpu_capture_end(struct starpool_graph **graph_out);
+
+/**
+ * Begin to replay: until starpool_starpu_replay_end(), the n-th request of a size on a node is
+ * served from where the plan puts it, in a range that is taken from the node's pool whole. What
+ * the plan does not know, or whose place is still in use, the pools serve, and it is counted.
+ * Waits for all tasks first.
+ *
+ * @param plan  of the graph that the last capture gave; NULL: by the lifetimes that were
+ *              observed in the capture, and planned again if two replays change alike
+ *
+ * @retval STARPOOL_OK        it is being replayed
+ * @retval STARPOOL_EINVAL    `plan` is of another graph, or its addresses are not aligned
+ * @retval STARPOOL_ENOTREADY nothing was captured
+ * @retval STARPOOL_EBUSY     an iteration is being captured or replayed
+ * @retval STARPOOL_ENOTSUP, STARPOOL_ENOMEM, STARPOOL_ENOTINIT, STARPOOL_ENOTPERM as above
+ *
+ * Threads: one for all iterations; any may allocate and free.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_starpu_replay_begin(const struct starpool_plan *plan);
+
+/** How one replayed iteration went. */
+struct starpool_starpu_replay_summary {
+    size_t struct_size;       /**< [bytes] set by the caller to sizeof(this struct) */
+    uint64_t n_requests;      /**< requests for host memory */
+    uint64_t n_served;        /**< of these, from the plan; the pools served the others */
+    uint64_t predicted_bytes; /**< [bytes] what the plan takes */
+    uint64_t high_bytes;      /**< [bytes] the highest end of a block that was served */
+};
+
+/**
+ * End the replay, after waiting for all tasks. The range goes back to the pool when no block in
+ * it is live any more; a block that outlives the iteration keeps its place.
+ *
+ * @param summary_out  [in/out] `struct_size` must be set; the rest is written only on
+ *                     STARPOOL_OK; NULL if not wanted
+ *
+ * @retval STARPOOL_OK        ended
+ * @retval STARPOOL_EINVAL    `struct_size` is wrong
+ * @retval STARPOOL_ENOTREADY nothing is being replayed
+ * @retval STARPOOL_ENOTINIT, STARPOOL_ENOTPERM as above
+ *
+ * Threads: one for all iterations.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status
+starpool_starpu_replay_end(struct starpool_starpu_replay_summary *summary_out);
 
 #ifdef __cplusplus
 }

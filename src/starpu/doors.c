@@ -17,6 +17,7 @@
 #include "src/starpu/node.h"
 #include "src/starpu/plugin.h"
 #include "src/starpu/real.h"
+#include "src/starpu/taskgraph.h"
 #include "src/util/diag.h"
 #include "src/util/util.h"
 
@@ -92,7 +93,7 @@ static int hook_free(unsigned node, void *ptr, size_t size, int flags)
         app_free = atomic_load_explicit(&doors.app_free, memory_order_acquire);
         return app_free == NULL ? 0 : app_free(node, ptr, size, flags);
     }
-    switch (sp_free_if_ours(ptr)) {
+    switch (sp_taskgraph_free(ptr)) {
     case SP_FREED:
         sp_counters_add_quick(node, SP_FREES_HOOK, 1);
         return 0;
@@ -136,11 +137,17 @@ static bool serves_node(unsigned node)
 
 static uintptr_t pass_malloc(unsigned node, size_t size, int flags)
 {
+    bool is_passed = sp_plugin_is_active() && !sp_node_is_host(node);
+    uintptr_t address;
+
     if (sp_real.malloc_on_node_flags == NULL)
         return 0;
-    if (sp_plugin_is_active() && !sp_node_is_host(node))
+    if (is_passed)
         sp_node_note_passed(node);
-    return sp_real.malloc_on_node_flags(node, size, flags);
+    address = sp_real.malloc_on_node_flags(node, size, flags);
+    if (is_passed && address != 0 && sp_taskgraph_is_on())
+        sp_taskgraph_note_alloc(node, size, SP_DOOR_INTERPOSER, (void *)address);
+    return address;
 }
 
 static uintptr_t door_malloc(unsigned node, size_t size, int flags)
@@ -170,7 +177,7 @@ static void door_free(unsigned node, uintptr_t address, size_t size, int flags)
     /* Whatever the node: StarPU may have numbered its nodes anew since. What the drivers of
      * CUDA and OpenCL hand out never has an address of ours. */
     if (sp_plugin_is_active() && address != 0)
-        result = sp_free_if_ours((void *)address);
+        result = sp_taskgraph_free((void *)address);
     switch (result) {
     case SP_FREED:
         sp_counters_add_quick(node, SP_FREES_INTERPOSER, 1);

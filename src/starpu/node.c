@@ -16,6 +16,7 @@
 #include "src/starpu/counters.h"
 #include "src/starpu/real.h"
 #include "src/starpu/refusals.h"
+#include "src/starpu/taskgraph.h"
 #include "src/util/diag.h"
 #include "src/util/options.h"
 #include "src/util/util.h"
@@ -55,9 +56,9 @@ void sp_node_set_align(size_t align)
     }
 }
 
-/* The alignment to ask of a pool: 0 while its own will do. What is aligned to more than the
- * pool gives to small blocks is aligned to a page, so that large blocks do not lose by it. */
-static size_t wanted_align(void)
+/* What is aligned to more than the pool gives to small blocks is aligned to a page, so that
+ * large blocks do not lose by it. */
+size_t sp_node_align(void)
 {
     size_t align = atomic_load_explicit(&nodes.align, memory_order_relaxed);
 
@@ -108,6 +109,27 @@ static unsigned place_of(unsigned node)
     /* In spite of its name: from StarPU's node to the OS index. */
     os_index = sp_real.memory_nodes_numa_devid_to_id(node);
     return os_index < 0 || os_index >= STARPOOL_MAX_NODES ? HOST_PLACE : (unsigned)os_index + 1;
+}
+
+bool sp_node_location(unsigned node, struct starpool_location *location_out)
+{
+    unsigned place;
+
+    *location_out = (struct starpool_location){.kind = STARPOOL_NONE};
+    /* StarPU's assertions do not let every number pass. */
+    if (node >= sp_real.memory_nodes_get_count())
+        return false;
+    if (!sp_node_is_host(node)) {
+        if (sp_real.node_get_kind(node) == STARPU_CUDA_RAM &&
+            sp_real.memory_node_get_devid != NULL)
+            *location_out = (struct starpool_location){STARPOOL_DEVICE,
+                                                       sp_real.memory_node_get_devid(node)};
+        return false;
+    }
+    place = place_of(node);
+    location_out->kind = place == HOST_PLACE ? STARPOOL_HOST : STARPOOL_HOST_NUMA;
+    location_out->id = place == HOST_PLACE ? 0 : (int)place - 1;
+    return true;
 }
 
 static enum starpool_status create_pool(const struct starpool_pool_config *config,
@@ -252,7 +274,7 @@ static enum starpool_status alloc_elsewhere(struct sp_refusal *refusal, enum sp_
     struct starpool_pool *pool;
 
     if (!may_refuse && get_overflow(&pool) == STARPOOL_OK) {
-        status = sp_alloc_aligned(pool, refusal->size, wanted_align(), ptr_out);
+        status = sp_alloc_aligned(pool, refusal->size, sp_node_align(), ptr_out);
         if (status == STARPOOL_OK) {
             sp_counters_add(refusal->node, SP_N_OVERFLOWS, 1);
             sp_refusals_note_overflow(refusal, is_strict);
@@ -274,9 +296,10 @@ static enum starpool_status alloc_anywhere(unsigned node, size_t size, enum sp_d
     struct starpool_pool *pool;
     enum starpool_status status;
 
+    sp_taskgraph_note_pool_request();
     status = sp_node_pool(node, &pool);
     if (SP_LIKELY(status == STARPOOL_OK)) {
-        status = sp_alloc_aligned(pool, size, wanted_align(), ptr_out);
+        status = sp_alloc_aligned(pool, size, sp_node_align(), ptr_out);
         if (SP_LIKELY(status == STARPOOL_OK))
             return STARPOOL_OK;
         refusal.pool = pool;
@@ -291,9 +314,13 @@ enum starpool_status sp_node_alloc(unsigned node, size_t size, enum sp_door door
 {
     bool is_hook = door == SP_DOOR_HOOK;
     enum sp_counter requests = is_hook ? SP_N_HOOK : SP_N_INTERPOSER;
-    enum starpool_status status;
+    enum starpool_status status = STARPOOL_OK;
+    bool is_recorded = SP_UNLIKELY(sp_taskgraph_is_on());
 
-    status = alloc_anywhere(node, size + (size == 0), door, ptr_out);
+    if (!is_recorded || !sp_taskgraph_take(node, size, door, sp_node_align(), ptr_out))
+        status = alloc_anywhere(node, size + (size == 0), door, ptr_out);
+    if (is_recorded && status == STARPOOL_OK)
+        sp_taskgraph_note_alloc(node, size, door, *ptr_out);
     if (SP_LIKELY(status == STARPOOL_OK))
         sp_counters_add_served(node, requests, is_hook ? SP_BYTES_HOOK : SP_BYTES_INTERPOSER,
                                size);

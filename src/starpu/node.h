@@ -49,6 +49,12 @@ STARPOOL_CHECK enum starpool_status sp_node_alloc(unsigned node, size_t size, en
 STARPOOL_CHECK enum starpool_status sp_node_pool(unsigned node,
                                                  struct starpool_pool **pool_out);
 
+/* Where a node's memory is, and true if pools of ours serve it. */
+bool sp_node_location(unsigned node, struct starpool_location *location_out);
+
+/* What blocks for StarPU are aligned to; 0: as pools do by themselves. */
+size_t sp_node_align(void);
+
 /* What is known of node number `node`, below SP_MAX_STARPU_NODES. */
 struct sp_node_record sp_node_record(unsigned node);
 

@@ -23,6 +23,7 @@
 #include "src/starpu/real.h"
 #include "src/starpu/report.h"
 #include "src/starpu/static_exe.h"
+#include "src/starpu/taskgraph_doors.h"
 #include "src/util/diag.h"
 #include "src/util/options.h"
 
@@ -82,10 +83,15 @@ static bool is_preloaded(void)
 static void patch_callers(void)
 {
     struct sp_got_result result;
+    struct sp_got_result more;
     size_t n_patches;
     const struct sp_got_patch *patches = sp_doors_patches(&n_patches);
 
     result = sp_got_apply(patches, n_patches);
+    patches = sp_taskgraph_patches(&n_patches);
+    more = sp_got_apply(patches, n_patches);
+    result.n_patched += more.n_patched;
+    result.n_failed += more.n_failed;
     snprintf(sp_plugin.why, sizeof(sp_plugin.why),
              "the plugin came after libstarpu: %u calls redirected, %u could not be",
              result.n_patched, result.n_failed);

@@ -16,6 +16,7 @@
 #include "src/starpu/node.h"
 #include "src/starpu/plugin.h"
 #include "src/starpu/report_file.h"
+#include "src/starpu/taskgraph_report.h"
 #include "src/util/diag.h"
 #include "src/util/json.h"
 #include "src/util/options.h"
@@ -155,6 +156,7 @@ static void write_json(FILE *out)
     sp_json_end(&json);
     if (sp_node_overflow_pool() != NULL)
         json_pool(&json, "overflow", sp_node_overflow_pool());
+    sp_taskgraph_report_json(&json);
     json_rejected(&json);
     sp_json_finish(&json);
 }
@@ -220,6 +222,7 @@ static void write_text(FILE *out)
         fprintf(out, "  overflow pool\n");
         sp_report_pool_text(out, sp_node_overflow_pool());
     }
+    sp_taskgraph_report_text(out);
     for (id = 0; id < SP_N_OPTIONS; id++) {
         const struct sp_option *option = sp_option((enum sp_option_id)id);
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What an iteration asks for, in the order in which it happens: one entry a request or free,
+ * its number the time of the one time line. */
+#ifndef SP_TASKGRAPH_LOG_H
+#define SP_TASKGRAPH_LOG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SP_TG_CHUNK_ENTRIES 4096
+#define SP_TG_MAX_CHUNKS    1024
+
+/* No task, no block, no number. */
+#define SP_TG_NONE UINT32_MAX
+
+enum sp_tg_kind {
+    SP_TG_EMPTY, /* not written, or not yet */
+    SP_TG_ALLOC,
+    SP_TG_FREE,
+};
+
+/* Who asks, and for what: the same in each iteration. */
+struct sp_tg_request {
+    uint64_t size; /* [bytes] at least 1 */
+    uint16_t node; /* StarPU's number */
+    uint16_t door; /* an enum sp_door */
+};
+
+/* `kind` is written last. */
+struct sp_tg_entry {
+    _Atomic uint64_t address;
+    _Atomic uint64_t size;
+    _Atomic uint32_t task; /* that was being prepared, or SP_TG_NONE */
+    _Atomic uint16_t node;
+    _Atomic uint8_t door;
+    _Atomic uint8_t kind; /* an enum sp_tg_kind */
+};
+
+struct sp_tg_chunk {
+    struct sp_tg_entry entries[SP_TG_CHUNK_ENTRIES];
+};
+
+/*
+ * Entries are never moved and chunks never given back; a chunk that is there is there for good.
+ * There are chunks for the frees of all blocks that are out, so that a free finds room without
+ * asking for any.
+ */
+struct sp_tg_log {
+    _Atomic uint32_t n;        /* entries, those being written included */
+    _Atomic uint32_t n_allocs; /* of these, requests: at most so many frees follow */
+    _Atomic uint32_t n_lost;   /* entries for which there was no room */
+    struct sp_tg_chunk *_Atomic chunks[SP_TG_MAX_CHUNKS];
+};
+
+/* Start anew. No other thread may be writing. */
+void sp_tg_log_begin(struct sp_tg_log *log);
+
+/* A block was taken: it is ours by now. Threads: any, at once. */
+void sp_tg_log_alloc(struct sp_tg_log *log, const struct sp_tg_request *request,
+                     const void *address, uint32_t task);
+
+/* A block is about to be given back. No lock, no system call. Threads: any, at once. */
+void sp_tg_log_free(struct sp_tg_log *log, const void *address);
+
+/* How many entries there are; those that were lost are not among them. */
+uint32_t sp_tg_log_n_entries(const struct sp_tg_log *log);
+
+/* Entry `i`, below sp_tg_log_n_entries(). */
+const struct sp_tg_entry *sp_tg_log_entry(const struct sp_tg_log *log, uint32_t i);
+
+#endif /* SP_TASKGRAPH_LOG_H */

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Iterations of a program on real StarPU, marked and by calls: iterations CASE. */
+#include "case.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include <starpool/block.h>
+
+#define N_BLOCKS  6
+#define N_THREADS 4
+#define N_ROUNDS  50
+
+static void fill_task(void **buffers, void *arg)
+{
+    (void)arg;
+    memset((void *)STARPU_VECTOR_GET_PTR(buffers[0]), 1, STARPU_VECTOR_GET_NX(buffers[0]));
+}
+
+static void check_task(void **buffers, void *arg)
+{
+    const char *bytes = (const char *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    unsigned i;
+
+    (void)arg;
+    for (i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++)
+        CHECK(bytes[i] == 1);
+}
+
+static struct starpu_codelet fill_codelet = {
+    .cpu_funcs = {fill_task}, .nbuffers = 1, .modes = {STARPU_W}, .name = "fill"};
+static struct starpu_codelet check_codelet = {
+    .cpu_funcs = {check_task}, .nbuffers = 1, .modes = {STARPU_R}, .name = "check"};
+
+/* A temporary of each size, all of them live together. */
+static void submit_temporaries(void)
+{
+    starpu_data_handle_t handles[N_BLOCKS];
+    unsigned i;
+
+    for (i = 0; i < N_BLOCKS; i++) {
+        starpu_vector_data_register(&handles[i], -1, 0, 100000 + 1000 * i, 1);
+        CHECK(starpu_task_insert(&fill_codelet, STARPU_W, handles[i], 0) == 0);
+    }
+    for (i = 0; i < N_BLOCKS; i++) {
+        CHECK(starpu_task_insert(&check_codelet, STARPU_R, handles[i], 0) == 0);
+        starpu_data_unregister_submit(handles[i]);
+    }
+}
+
+static void marked(void)
+{
+    unsigned long i;
+
+    start();
+    for (i = 0; i < 4; i++) {
+        starpu_iteration_push(i);
+        submit_temporaries();
+        starpu_task_wait_for_all();
+        starpu_iteration_pop();
+    }
+    starpu_shutdown();
+}
+
+/* The wait comes after the mark. */
+static void in_flight(void)
+{
+    unsigned long i;
+
+    start();
+    for (i = 0; i < 3; i++) {
+        starpu_iteration_push(i);
+        starpu_pause();
+        submit_temporaries();
+        starpu_iteration_pop();
+        starpu_resume();
+        starpu_task_wait_for_all();
+    }
+    starpu_shutdown();
+}
+
+/* Marks inside of marks are part of the iteration. */
+static void nested(void)
+{
+    unsigned long i;
+
+    start();
+    for (i = 0; i < 3; i++) {
+        starpu_iteration_push(i);
+        starpu_iteration_push(100);
+        submit_temporaries();
+        starpu_iteration_pop();
+        submit_temporaries();
+        starpu_task_wait_for_all();
+        starpu_iteration_pop();
+    }
+    starpu_shutdown();
+}
+
+/* Each iteration frees the blocks of the one before, after it has made its own. */
+static void outlives(void)
+{
+    char *kept[N_BLOCKS] = {NULL};
+    unsigned long i;
+    unsigned k;
+
+    start();
+    for (i = 0; i < 6; i++) {
+        char *old[N_BLOCKS];
+
+        starpu_iteration_push(i);
+        memcpy(old, kept, sizeof(kept));
+        for (k = 0; k < N_BLOCKS; k++) {
+            CHECK(starpu_malloc((void **)&kept[k], 300000) == 0);
+            memset(kept[k], (int)(10 * i + k), 300000);
+        }
+        for (k = 0; k < N_BLOCKS && old[k] != NULL; k++) {
+            CHECK(old[k][0] == (char)(10 * (i - 1) + k));
+            CHECK(old[k][299999] == (char)(10 * (i - 1) + k));
+            starpu_free_flags(old[k], 300000, STARPU_MALLOC_PINNED);
+        }
+        submit_temporaries();
+        starpu_task_wait_for_all();
+        starpu_iteration_pop();
+    }
+    starpu_shutdown();
+    for (k = 0; k < N_BLOCKS; k++) {
+        CHECK(kept[k][0] == (char)(50 + k));
+        starpu_free_flags(kept[k], 300000, STARPU_MALLOC_PINNED);
+    }
+}
+
+static void *allocate(void *arg)
+{
+    unsigned char mark = *(const unsigned char *)arg;
+    unsigned i, k;
+
+    for (i = 0; i < N_ROUNDS; i++) {
+        size_t size = 5000 + 1000 * (i % 5);
+        unsigned char *block =
+            (unsigned char *)starpu_malloc_on_node_flags(STARPU_MAIN_RAM, size, USUAL_FLAGS);
+
+        CHECK(block != NULL);
+        memset(block, mark, size);
+        for (k = 0; k < size; k += 500)
+            CHECK(block[k] == mark);
+        starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)block, size, USUAL_FLAGS);
+    }
+    return NULL;
+}
+
+/* Threads that are no workers ask for memory, too. With a limit StarPU keeps what the first
+ * iteration made in its cache; from then on the budget stays the same. */
+static void threads(void)
+{
+    static const unsigned char marks[N_THREADS] = {1, 2, 3, 4};
+    pthread_t thread[N_THREADS];
+    starpu_ssize_t available = 0;
+    unsigned long i;
+    unsigned k;
+
+    start();
+    for (i = 0; i < 5; i++) {
+        starpu_iteration_push(i);
+        submit_temporaries();
+        for (k = 0; k < N_THREADS; k++)
+            CHECK(pthread_create(&thread[k], NULL, allocate, (void *)(uintptr_t)&marks[k]) ==
+                  0);
+        for (k = 0; k < N_THREADS; k++)
+            CHECK(pthread_join(thread[k], NULL) == 0);
+        starpu_task_wait_for_all();
+        starpu_iteration_pop();
+        if (i == 0)
+            available = starpu_memory_get_available(STARPU_MAIN_RAM);
+        CHECK(starpu_memory_get_available(STARPU_MAIN_RAM) == available);
+    }
+    starpu_shutdown();
+}
+
+/* ---- by calls ------------------------------------------------------------------------- */
+
+#define FUNCTION(result, name, ...) \
+    ((result(*)(__VA_ARGS__))(uintptr_t)starpool("starpool_" #name))
+
+static void calls(void)
+{
+    struct starpool_starpu_replay_summary summary = {.struct_size = sizeof(summary)};
+    struct starpool_graph *graph = NULL;
+    struct starpool_plan_config config;
+    struct starpool_plan *plan = NULL;
+    unsigned i;
+
+    CHECK(FUNCTION(enum starpool_status, starpu_capture_begin, const char *)("early") ==
+          STARPOOL_ENOTINIT);
+    start();
+    CHECK(FUNCTION(enum starpool_status, starpu_replay_begin,
+                   const struct starpool_plan *)(NULL) == STARPOOL_ENOTREADY);
+    CHECK(FUNCTION(enum starpool_status, starpu_capture_end, struct starpool_graph **)(NULL) ==
+          STARPOOL_ENOTREADY);
+    CHECK(FUNCTION(enum starpool_status, starpu_capture_begin, const char *)("calls") ==
+          STARPOOL_OK);
+    CHECK(FUNCTION(enum starpool_status, starpu_capture_begin, const char *)("again") ==
+          STARPOOL_EBUSY);
+    submit_temporaries();
+    CHECK(FUNCTION(enum starpool_status, starpu_capture_end,
+                   struct starpool_graph **)(&graph) == STARPOOL_OK);
+    FUNCTION(void, plan_config_init, struct starpool_plan_config *)(&config);
+    CHECK(FUNCTION(enum starpool_status, plan, const struct starpool_graph *,
+                   const struct starpool_plan_config *,
+                   struct starpool_plan **)(graph, &config, &plan) == STARPOOL_OK);
+    for (i = 0; i < 4; i++) {
+        CHECK(FUNCTION(enum starpool_status, starpu_replay_begin,
+                       const struct starpool_plan *)(i < 2 ? NULL : plan) == STARPOOL_OK);
+        submit_temporaries();
+        CHECK(FUNCTION(enum starpool_status, starpu_replay_end,
+                       struct starpool_starpu_replay_summary *)(&summary) == STARPOOL_OK);
+        CHECK(summary.n_requests == N_BLOCKS);
+        CHECK(summary.high_bytes <= summary.predicted_bytes);
+        /* All blocks live apart in the plan of the tasks, which knows of no waits. */
+        CHECK(i < 2 || summary.n_served == N_BLOCKS);
+    }
+    FUNCTION(void, plan_destroy, struct starpool_plan *)(plan);
+    FUNCTION(void, graph_destroy, struct starpool_graph *)(graph);
+    starpu_shutdown();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        {"marked", marked},     {"in_flight", in_flight}, {"nested", nested},
+        {"outlives", outlives}, {"threads", threads},     {"calls", calls},
+    };
+
+    return run_case(cases, sizeof(cases) / sizeof(cases[0]), argc > 1 ? argv[1] : NULL);
+}
