@@ -26,7 +26,7 @@ static sp_cu_result ask(const struct sp_driver *driver, sp_cu_stream stream, int
 enum starpool_status sp_capture_query(const struct sp_driver *driver, sp_cu_stream stream,
                                       struct sp_capture *capture_out)
 {
-    struct sp_capture capture = {.is_active = false};
+    struct sp_capture capture = {.stream = stream};
     int state = SP_CU_CAPTURE_NONE;
     sp_cu_result result = ask(driver, stream, &state, &capture);
     enum starpool_status status = STARPOOL_OK;

@@ -15,8 +15,9 @@
 /* What a stream is captured into. */
 struct sp_capture {
     bool is_active;
-    uint64_t id;       /* unique in the process; 0 if not active */
-    sp_cu_graph graph; /* not to be kept: the handle may go with the capture */
+    sp_cu_stream stream; /* that was asked for; NULL if not active */
+    uint64_t id;         /* unique in the process; 0 if not active */
+    sp_cu_graph graph;   /* not to be kept: the handle may go with the capture */
 };
 
 /*

@@ -14,6 +14,7 @@
 
 /* Intervals that share a furthest end. */
 #define RUN 16
+#define FAR (RUN * 64)
 
 /* Pairs of chains with fewer intervals are never a group. */
 #define LEAST_GROUP 8
@@ -49,6 +50,7 @@ struct listing {
     uint64_t *begins, *ends; /* [n_intervals] of the sorted intervals: all that is looked at */
     uint32_t *whose;         /* [n_intervals] */
     uint64_t *furthest;      /* [n_intervals / RUN + 1] the furthest end of each run */
+    uint64_t *furthest_far;  /* [n_intervals / FAR + 1] likewise of each FAR intervals */
     struct pair *pairs;
     uint32_t n_intervals, n_pairs;
     uint64_t *over, *begun; /* [n_chains] of the block at hand: conflicts begin before, and end
@@ -148,6 +150,7 @@ static void sort_intervals(struct listing *listing)
         listing->ends[k] = interval->end;
         listing->whose[k] = interval->i;
         listing->furthest[k / RUN] = sp_max(listing->furthest[k / RUN], interval->end);
+        listing->furthest_far[k / FAR] = sp_max(listing->furthest_far[k / FAR], interval->end);
     }
 }
 
@@ -204,6 +207,10 @@ static bool add_conflicts(struct listing *listing, uint32_t i, const struct pair
     if (end - pair->first == pair->n && pair->nearest > begun && pair->n >= LEAST_GROUP)
         return append(&listing->groups, (uint32_t)(pair - listing->pairs));
     for (uint32_t k = pair->first; k < end && listing->list.n <= listing->most; k = next) {
+        if (listing->furthest_far[k / FAR] <= begun) {
+            next = (uint32_t)sp_min(end, (k / FAR + 1) * FAR);
+            continue;
+        }
         next = (uint32_t)sp_min(end, (k / RUN + 1) * RUN);
         if (listing->furthest[k / RUN] <= begun)
             continue;
@@ -284,13 +291,15 @@ static bool prepare(struct listing *listing, uint64_t n_intervals)
     listing->ends = calloc(n_intervals + 1, sizeof(*listing->ends));
     listing->whose = calloc(n_intervals + 1, sizeof(*listing->whose));
     listing->furthest = calloc(n_intervals / RUN + 1, sizeof(*listing->furthest));
+    listing->furthest_far = calloc(n_intervals / FAR + 1, sizeof(*listing->furthest_far));
     listing->pairs = calloc(n_intervals + 1, sizeof(*listing->pairs));
     listing->over = calloc(n_chains, sizeof(*listing->over));
     listing->begun = calloc(n_chains, sizeof(*listing->begun));
     listing->seen = calloc(n, sizeof(*listing->seen));
     return listing->intervals != NULL && listing->begins != NULL && listing->ends != NULL &&
-           listing->whose != NULL && listing->furthest != NULL && listing->pairs != NULL &&
-           listing->over != NULL && listing->begun != NULL && listing->seen != NULL;
+           listing->whose != NULL && listing->furthest != NULL &&
+           listing->furthest_far != NULL && listing->pairs != NULL && listing->over != NULL &&
+           listing->begun != NULL && listing->seen != NULL;
 }
 
 static void release(struct listing *listing)
@@ -300,6 +309,7 @@ static void release(struct listing *listing)
     free(listing->ends);
     free(listing->whose);
     free(listing->furthest);
+    free(listing->furthest_far);
     free(listing->pairs);
     free(listing->over);
     free(listing->begun);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "graph/files.h"
+#include "graph/plan_check.h"
 
 /* ---- building --------------------------------------------------------------------------- */
 
@@ -225,9 +226,11 @@ enum starpool_status starpool_graph_write(const struct starpool_graph *graph,
     struct sp_graph_error reason;
     enum starpool_status status;
 
-    if (graph == NULL || path == NULL || (unsigned)format > STARPOOL_GRAPH_SVG ||
-        (plan != NULL && plan->n_blocks != graph->n_blocks))
+    if (graph == NULL || path == NULL || (unsigned)format > STARPOOL_GRAPH_SVG)
         return STARPOOL_EINVAL;
     status = sp_graph_check(graph, &reason);
+    /* Writers follow the plan's numbers into the graph. */
+    if (status == STARPOOL_OK && plan != NULL)
+        status = sp_plan_check_parts(graph, plan, &reason);
     return status == STARPOOL_OK ? sp_graph_write_file(graph, plan, path, format) : status;
 }

@@ -51,6 +51,15 @@ uint64_t sp_place_clock(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t sp_place_end(uint64_t time_ns)
+{
+    uint64_t now = sp_place_clock();
+
+    if (time_ns == 0)
+        return 0;
+    return time_ns > UINT64_MAX - now ? UINT64_MAX : now + time_ns;
+}
+
 /* splitmix64. Source: Steele, Lea, Flood, OOPSLA 2014. */
 static uint64_t random_below(struct improve *improve, uint64_t bound)
 {

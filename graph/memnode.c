@@ -61,49 +61,76 @@ static size_t collect(const struct sp_owner *owner, struct starpool_location loc
     return n;
 }
 
-/* With the owner's lock: put the stream behind the frees that come before it anyway. Without
- * memory or such a call of the driver only memory is not shared. */
-static void follow_frees(struct sp_owner *owner, struct starpool_location location,
+/* With the owner's lock: put the stream behind the frees that come before it anyway; false if
+ * there are none. Without memory or such a call of the driver only memory is not shared. */
+static bool follow_frees(const struct sp_owner *owner, struct starpool_location location,
                          sp_cu_stream stream, const struct sp_horizon *horizon)
 {
     sp_cu_node *nodes;
     size_t n = collect(owner, location, horizon, &nodes);
+    bool is_behind =
+        n > 0 && owner->driver->cuStreamUpdateCaptureDependencies(
+                     stream, nodes, NULL, n, SP_CU_CAPTURE_ADD_DEPENDENCIES) == SP_CU_SUCCESS;
 
-    if (n > 0 && owner->driver->cuStreamUpdateCaptureDependencies(
-                     stream, nodes, NULL, n, SP_CU_CAPTURE_ADD_DEPENDENCIES) == SP_CU_SUCCESS) {
-        struct sp_loose_free **link = &owner->loose_frees;
-
-        while (*link != NULL) {
-            if (would_serve(*link, location, horizon))
-                drop_loose(link);
-            else
-                link = &(*link)->next;
-        }
-    }
     free(nodes);
+    return is_behind;
+}
+
+/* With the owner's lock: an allocation has been put behind them. */
+static void forget_frees(struct sp_owner *owner, struct starpool_location location,
+                         const struct sp_horizon *horizon)
+{
+    struct sp_loose_free **link = &owner->loose_frees;
+
+    while (*link != NULL) {
+        if (would_serve(*link, location, horizon))
+            drop_loose(link);
+        else
+            link = &(*link)->next;
+    }
+}
+
+/* With the owner's lock. A refused allocation leaves the stream where it was. */
+static enum starpool_status alloc_behind_frees(struct sp_owner *owner, sp_cu_pool pool,
+                                               struct starpool_location location,
+                                               sp_cu_stream stream, size_t size,
+                                               const struct sp_frontier *frontier,
+                                               sp_cu_ptr *ptr_out)
+{
+    const struct sp_driver *driver = owner->driver;
+    struct sp_horizon horizon = {NULL, 0};
+    enum starpool_status status;
+    bool is_behind =
+        owner->loose_frees != NULL &&
+        sp_lineage_look(&owner->lineage, driver, frontier, &horizon, NULL) == STARPOOL_OK &&
+        follow_frees(owner, location, stream, &horizon);
+
+    status = sp_driver_status(driver->cuMemAllocFromPoolAsync(ptr_out, size, pool, stream),
+                              "cuMemAllocFromPoolAsync");
+    if (is_behind && status == STARPOOL_OK)
+        forget_frees(owner, location, &horizon);
+    else if (is_behind)
+        (void)driver->cuStreamUpdateCaptureDependencies(
+            stream, frontier->nodes, NULL, frontier->n_nodes, SP_CU_CAPTURE_SET_DEPENDENCIES);
+    sp_horizon_fini(&horizon);
+    return status;
 }
 
 enum starpool_status sp_memnode_alloc(struct sp_owner *owner, sp_cu_pool pool,
                                       struct starpool_location location, sp_cu_stream stream,
                                       size_t size, sp_cu_ptr *ptr_out)
 {
-    const struct sp_driver *driver = owner->driver;
     struct sp_frontier frontier;
-    struct sp_horizon horizon;
-    enum starpool_status status = sp_capture_frontier(driver, stream, owner->id, &frontier);
+    enum starpool_status status =
+        sp_capture_frontier(owner->driver, stream, owner->id, &frontier);
 
     if (status != STARPOOL_OK)
         return status;
     sp_lock_take(&owner->lock);
-    if (owner->loose_frees != NULL &&
-        sp_lineage_look(&owner->lineage, driver, &frontier, &horizon, NULL) == STARPOOL_OK) {
-        follow_frees(owner, location, stream, &horizon);
-        sp_horizon_fini(&horizon);
-    }
+    status = alloc_behind_frees(owner, pool, location, stream, size, &frontier, ptr_out);
     sp_lock_give(&owner->lock);
     sp_frontier_fini(&frontier);
-    return sp_driver_status(driver->cuMemAllocFromPoolAsync(ptr_out, size, pool, stream),
-                            "cuMemAllocFromPoolAsync");
+    return status;
 }
 
 /* With the owner's lock: where the node stands is as far as the frontier reaches. */

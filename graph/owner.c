@@ -79,6 +79,7 @@ static struct sp_owner *make(const struct sp_driver *driver, const struct sp_cap
     owner->driver = driver;
     owner->id = capture->id;
     owner->graph = capture->graph;
+    owner->stream = capture->stream;
     sp_lock_init(&owner->lock, SP_RANK_CAPTURE);
     return owner;
 }
@@ -161,16 +162,83 @@ struct sp_owner *sp_owner_take_gone(void)
     return owner;
 }
 
-bool sp_owner_is_any(void)
+struct sp_owner *sp_owner_next(struct sp_owner *owner)
 {
-    const struct sp_owner *owner;
+    struct sp_owner *next;
 
     sp_lock_take(&owners.lock);
-    owner = owners.all;
-    while (owner != NULL && atomic_load(&owner->is_gone))
-        owner = owner->next;
+    next = owner == NULL ? owners.all : owner->next;
+    while (next != NULL && next->is_spare)
+        next = next->next;
+    if (next != NULL)
+        next->n_references++;
+    if (owner != NULL)
+        owner->n_references--;
     sp_lock_give(&owners.lock);
-    return owner != NULL;
+    return next;
+}
+
+/* Where the stream is another thread's, or no more, nobody can say. */
+static bool may_be_capturing(const struct sp_owner *owner)
+{
+    struct sp_capture capture;
+
+    if (atomic_load(&owner->is_gone))
+        return false;
+    return owner->stream == STARPOOL_STREAM_PER_THREAD ||
+           sp_capture_query(owner->driver, owner->stream, &capture) != STARPOOL_OK ||
+           (capture.is_active && capture.id == owner->id);
+}
+
+bool sp_owner_is_capturing(void)
+{
+    struct sp_owner *owner = sp_owner_next(NULL);
+
+    while (owner != NULL && !may_be_capturing(owner))
+        owner = sp_owner_next(owner);
+    if (owner == NULL)
+        return false;
+    sp_owner_put(owner);
+    return true;
+}
+
+/* With the owner's lock. */
+static bool find_in_arena(const struct sp_owner *owner, const struct sp_arena *arena,
+                          uintptr_t address, struct sp_owned *owned_out)
+{
+    const struct sp_arena_chunk *chunk = arena->chunks;
+
+    while (chunk != NULL && address - chunk->start >= chunk->size)
+        chunk = chunk->next;
+    if (chunk == NULL)
+        return false;
+    *owned_out = (struct sp_owned){
+        .start = chunk->start,
+        .size = chunk->size,
+        .kind = SP_OWNED_ARENA,
+        .pool = arena->pool,
+        .capture_id = owner->id,
+        .graph = owner->graph,
+        .is_freed = true,
+    };
+    return true;
+}
+
+bool sp_owner_find_chunk(uintptr_t address, struct sp_owned *owned_out)
+{
+    struct sp_owner *owner = NULL;
+    bool is_found = false;
+
+    while (!is_found && (owner = sp_owner_next(owner)) != NULL) {
+        sp_lock_take(&owner->lock);
+        for (const struct sp_arena *arena = owner->arenas; arena != NULL && !is_found;
+             arena = arena->next)
+            is_found = find_in_arena(owner, arena, address, owned_out);
+        sp_lock_give(&owner->lock);
+    }
+    if (owner != NULL)
+        sp_owner_put(owner);
+    return is_found;
 }
 
 void sp_owner_destroy(struct sp_owner *owner)
@@ -335,7 +403,8 @@ enum starpool_status sp_owned_hold(struct sp_owner *owner, uintptr_t start)
     return status;
 }
 
-bool sp_owner_drop_hold(struct sp_owner *owner, struct sp_owned *owned_out, bool *is_last_out)
+bool sp_owner_drop_hold(struct sp_owner *owner, struct sp_owned *owned_out, bool *is_last_out,
+                        void (*give_up)(const struct sp_owned *owned))
 {
     struct sp_hold *hold;
     struct entry **link;
@@ -349,8 +418,10 @@ bool sp_owner_drop_hold(struct sp_owner *owner, struct sp_owned *owned_out, bool
         if ((*link)->owned.owner == owner)
             (*link)->owned.owner = NULL;
         *owned_out = (*link)->owned;
-        if (*is_last_out && owned_out->is_freed)
+        if (*is_last_out)
             drop_entry(link);
+        if (*is_last_out && !owned_out->is_freed)
+            give_up(owned_out);
     }
     sp_lock_give(&owners.lock);
     free(hold);
@@ -372,9 +443,10 @@ bool sp_owner_drop_owned(struct sp_owner *owner, struct sp_owned *owned_out)
     bool is_found = false;
 
     sp_lock_take(&owners.lock);
-    for (size_t i = 0; i < N_BUCKETS && !is_found; i++) {
-        link = find_of(&owners.buckets[i], owner);
+    while (owner->n_buckets_dropped < N_BUCKETS && !is_found) {
+        link = find_of(&owners.buckets[owner->n_buckets_dropped], owner);
         is_found = *link != NULL;
+        owner->n_buckets_dropped += !is_found;
     }
     if (is_found) {
         *owned_out = (*link)->owned;

@@ -32,8 +32,9 @@ struct sp_loose_free;
  */
 struct sp_owner {
     const struct sp_driver *driver;
-    uint64_t id;       /* the capture's */
-    sp_cu_graph graph; /* for messages: the handle may be another's by now */
+    uint64_t id;         /* the capture's */
+    sp_cu_graph graph;   /* for messages: the handle may be another's by now */
+    sp_cu_stream stream; /* one that was captured, as it was called */
     _Atomic bool is_gone;
     bool is_spare; /* another one stands for the capture */
     struct sp_lock lock;
@@ -41,7 +42,8 @@ struct sp_owner {
     struct sp_arena *arenas;
     struct sp_loose_free *loose_frees;
     struct sp_hold *holds;
-    unsigned n_references; /* of calls that use it now */
+    unsigned n_references;    /* of calls that use it now */
+    size_t n_buckets_dropped; /* sp_owner_drop_owned() has come so far */
     struct sp_owner *next;
 };
 
@@ -58,8 +60,12 @@ void sp_owner_put(struct sp_owner *owner);
 struct sp_owner *sp_owner_take_gone(void);
 void sp_owner_destroy(struct sp_owner *owner);
 
-/* Whether a graph with something of ours lives, which may still be under construction. */
-bool sp_owner_is_any(void);
+/* The next record of all but spare ones, referenced, instead of `owner`, which is put; NULL:
+ * the first, and that was the last. */
+struct sp_owner *sp_owner_next(struct sp_owner *owner);
+
+/* Whether a graph with something of ours may still be under construction. */
+bool sp_owner_is_capturing(void);
 
 /* How many graphs have gone that nobody has taken; read without a lock. */
 extern _Atomic unsigned sp_owners_gone;
@@ -88,6 +94,12 @@ struct sp_owned {
     struct sp_point after; /* HELD, freed: what must be over then */
 };
 
+/* The device that calls of the driver about it are made for. */
+static inline int sp_owned_device(const struct sp_owned *owned)
+{
+    return owned->location.kind == STARPOOL_DEVICE ? owned->location.id : 0;
+}
+
 /* How many addresses there are; read without a lock, so that who owns nothing pays nothing. */
 extern _Atomic size_t sp_owned_count;
 
@@ -103,6 +115,10 @@ STARPOOL_CHECK enum starpool_status sp_owned_add(const struct sp_owned *owned);
 bool sp_owned_find(uintptr_t start, struct sp_owned *owned_out);
 bool sp_owned_around(uintptr_t address, struct sp_owned *owned_out);
 
+/* The chunk of an arena that an address lies in, as if it were a block that was freed; false if
+ * there is none. */
+bool sp_owner_find_chunk(uintptr_t address, struct sp_owned *owned_out);
+
 /* Forget what begins there, if it is of that kind. False if there is nothing. */
 bool sp_owned_remove(uintptr_t start, enum sp_owned_kind kind, struct sp_owned *owned_out);
 
@@ -112,9 +128,11 @@ bool sp_owned_free(uintptr_t start, struct sp_point after);
 /* A graph holds a block that is HELD; once is enough. ENOMEM; EINVAL: it is not held. */
 STARPOOL_CHECK enum starpool_status sp_owned_hold(struct sp_owner *owner, uintptr_t start);
 
-/* One hold less of a graph that has gone: true if there was one. If it was the block's last, a
- * block that is freed is forgotten, and `is_last_out` says so. */
-bool sp_owner_drop_hold(struct sp_owner *owner, struct sp_owned *owned_out, bool *is_last_out);
+/* One hold less of a graph that has gone: true if there was one. If it was the block's last,
+ * the block is forgotten, and `is_last_out` says so. With the lock of the table `give_up` is
+ * told of one that its user has not freed: who frees it finds it here, or finds it live. */
+bool sp_owner_drop_hold(struct sp_owner *owner, struct sp_owned *owned_out, bool *is_last_out,
+                        void (*give_up)(const struct sp_owned *owned));
 
 /* The next of the allocations of a graph that has gone, forgotten if it is of the arena or
  * freed, and else nobody's from then on; false if there is none. */

@@ -129,4 +129,7 @@ STARPOOL_CHECK enum starpool_status sp_place_improve(const struct sp_place *plac
 /* [ns] A clock that only goes forward. */
 uint64_t sp_place_clock(void);
 
+/* [ns] What the clock shows when a time from now on is over; 0 if there is no time. */
+uint64_t sp_place_end(uint64_t time_ns);
+
 #endif /* SP_PLACE_H */

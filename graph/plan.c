@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "graph/files.h"
 #include "graph/plan_private.h"
 #include "src/util/util.h"
 
@@ -27,9 +28,9 @@ static bool config_is_valid(const struct starpool_plan_config *config)
            (config->alignment == 0 || sp_is_power_of_two(config->alignment));
 }
 
-/* What sp_graph_check() says of sizes; the order of the nodes is liveness's to judge. Even one
- * behind the other the blocks must end below MOST_BYTES. */
-static bool sizes_are_valid(const struct starpool_graph *graph, uint64_t alignment)
+/* What sp_graph_check() says of sizes and times; the order of the nodes is liveness's to judge.
+ * Even one behind the other the blocks must end below MOST_BYTES. */
+static bool blocks_are_valid(const struct starpool_graph *graph, uint64_t alignment)
 {
     uint64_t sum = 0;
 
@@ -37,13 +38,15 @@ static bool sizes_are_valid(const struct starpool_graph *graph, uint64_t alignme
         return false;
     for (uint32_t i = 0; i < graph->n_blocks; i++) {
         const struct sp_graph_block *block = &graph->blocks[i];
+        uint64_t most;
 
         if (block->size == 0 || block->size > MOST_BYTES || block->alignment > MOST_BYTES ||
-            !sp_is_power_of_two(block->alignment))
+            !sp_is_power_of_two(block->alignment) || block->upper > SP_GRAPH_MOST)
             return false;
-        sum += block->size + 2 * sp_max(alignment, block->alignment);
-        if (sum > MOST_BYTES)
+        most = block->size + 2 * sp_max(alignment, block->alignment);
+        if (most > MOST_BYTES - sum)
             return false;
+        sum += most;
     }
     return true;
 }
@@ -117,8 +120,7 @@ static enum starpool_status plan_places(const struct starpool_graph *graph,
                                         bool is_trial, struct sp_place *place,
                                         uint64_t *offsets, struct starpool_plan *plan)
 {
-    bool is_fast = is_trial || config->time_ns == 0;
-    uint64_t end_ns = is_fast ? 0 : sp_place_clock() + config->time_ns;
+    uint64_t end_ns = is_trial ? 0 : sp_place_end(config->time_ns);
     struct sp_plan_request request = {
         .capacity = plan->capacity, .seed = config->seed, .is_trial = is_trial};
 
@@ -176,7 +178,7 @@ enum starpool_status sp_plan_make(const struct starpool_graph *graph,
     struct starpool_plan *plan;
     enum starpool_status status;
 
-    if (!sizes_are_valid(graph, config->alignment))
+    if (!blocks_are_valid(graph, config->alignment))
         return STARPOOL_EINVAL;
     plan = calloc(1, sizeof(*plan));
     if (plan == NULL)

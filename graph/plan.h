@@ -39,7 +39,7 @@ struct starpool_plan {
     uint32_t *place;   /* [n_blocks] */
     uint32_t n_places;
     struct sp_plan_place *places; /* [n_places] */
-    uint32_t **antichains;        /* [n_places] blocks, or NULL: the bound is no antichain's */
+    uint32_t **antichains;        /* [n_places] blocks; NULL: of none, and the bound is 0 */
     uint32_t *n_antichain;        /* [n_places] */
     uint32_t n_edges;
     struct sp_plan_edge *edges; /* [n_edges] */

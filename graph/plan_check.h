@@ -18,6 +18,12 @@ STARPOOL_CHECK enum starpool_status sp_plan_check(const struct starpool_graph *g
                                                   const struct starpool_plan *plan,
                                                   struct sp_graph_error *error);
 
+/* Likewise, but for what order says: places, offsets, added edges and reports, in linear time.
+ * Whoever reads the plan beside the graph needs no more to stay within both. */
+STARPOOL_CHECK enum starpool_status sp_plan_check_parts(const struct starpool_graph *graph,
+                                                        const struct starpool_plan *plan,
+                                                        struct sp_graph_error *error);
+
 /* ---- plan_check_order.c ----------------------------------------------------------------- */
 
 /*

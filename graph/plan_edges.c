@@ -15,10 +15,11 @@
 #define MOST_EDGES  32
 #define MOST_BLOCKS 8
 
-/* Nodes and edges of all plans that are tried, where no time is given; a plan counts as some
- * thousands more, for itself. */
-#define FAST_WORK     4000000u
-#define WORK_PER_PLAN 4000u
+/* Nodes, edges and blocks of all plans that are tried, where no time is given. A block is as
+ * dear as a hundred nodes, and a plan counts as some thousands more, for itself. */
+#define FAST_WORK      1000000u
+#define WORK_PER_BLOCK 100u
+#define WORK_PER_PLAN  4000u
 
 struct adding {
     const struct starpool_plan_config *config; /* the caller's */
@@ -104,7 +105,8 @@ static enum starpool_status try_edge(struct adding *adding, uint32_t p,
     adding->graph.edges[adding->graph.n_edges++] = edge;
     status = sp_plan_make(&adding->graph, adding->config, true, &plan);
     adding->graph.n_edges--;
-    adding->work += (uint64_t)adding->graph.n_nodes + adding->graph.n_edges + WORK_PER_PLAN;
+    adding->work += (uint64_t)adding->graph.n_nodes + adding->graph.n_edges +
+                    (uint64_t)adding->graph.n_blocks * WORK_PER_BLOCK + WORK_PER_PLAN;
     if (status != STARPOOL_OK)
         return status;
     if (is_better(plan, rival, p)) {
@@ -228,7 +230,7 @@ enum starpool_status sp_plan_add_edges(const struct starpool_graph *graph,
         .config = config,
         .graph = *graph,
         .plan = *plan,
-        .end_ns = config->time_ns == 0 ? 0 : sp_place_clock() + config->time_ns,
+        .end_ns = sp_place_end(config->time_ns),
     };
     enum starpool_status status = STARPOOL_ENOMEM;
 

@@ -15,6 +15,17 @@ static void note_user(struct sp_spans *spans, uint32_t block, uint64_t position)
         spans->upper[block] = position + 1;
 }
 
+/* What is there before the graph begins with it, and what stays ends with it. */
+static void find_outer_ends(struct sp_spans *spans, const struct starpool_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->n_blocks; i++) {
+        if (graph->blocks[i].is_input)
+            spans->lower[i] = spans->begin;
+        if (graph->blocks[i].is_output)
+            spans->upper[i] = spans->end;
+    }
+}
+
 /* The ends that nodes make, then those that are said. */
 static void find_spans(struct sp_spans *spans, const struct starpool_graph *graph,
                        const uint32_t *position)
@@ -32,11 +43,8 @@ static void find_spans(struct sp_spans *spans, const struct starpool_graph *grap
             note_user(spans, i, position[block->alloc]);
         if (block->free != SP_NO_INDEX)
             note_user(spans, i, position[block->free]);
-        if (block->is_input)
-            spans->lower[i] = 0;
-        if (block->is_output)
-            spans->upper[i] = spans->end;
     }
+    find_outer_ends(spans, graph);
 }
 
 /* sp_graph_sort(), with the edges that a plan adds. */
@@ -93,6 +101,7 @@ static void copy_times(struct sp_spans *spans, const struct starpool_graph *grap
         if (spans->upper[i] > spans->end)
             spans->end = spans->upper[i];
     }
+    find_outer_ends(spans, graph);
 }
 
 enum starpool_status sp_spans_init(struct sp_spans *spans, const struct starpool_graph *graph,

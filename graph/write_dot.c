@@ -118,7 +118,7 @@ static void write_added(FILE *out, const struct starpool_plan *plan)
     for (uint32_t i = 0; i < plan->n_edges; i++)
         fprintf(out,
                 "    n%" PRIu32 " -> n%" PRIu32
-                " [style=dashed, color=\"#cc0000\", label=\"saves %s\"];\n",
+                " [style=dashed, color=\"#cc0000\", label=\"saves %s in all\"];\n",
                 plan->edges[i].from, plan->edges[i].to,
                 sp_bytes_text(saved, sizeof(saved), plan->edges[i].saved_bytes));
 }

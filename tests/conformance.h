@@ -67,8 +67,8 @@ struct sp_case_group {
 /* const struct sp_case_group sp_cases_pool = SP_CASE_GROUP("POOL", cases); */
 extern const struct sp_case_group sp_cases_pool, sp_cases_def, sp_cases_attr, sp_cases_order,
     sp_cases_trim, sp_cases_destroy, sp_cases_access, sp_cases_ipc, sp_cases_inter,
-    sp_cases_cap, sp_cases_gnode, sp_cases_gnode_limits, sp_cases_gnode_life,
-    sp_cases_gmem, sp_cases_pit, sp_cases_pit_memory, sp_cases_gobj;
+    sp_cases_cap, sp_cases_gnode, sp_cases_gnode_limits, sp_cases_gnode_life, sp_cases_gmem,
+    sp_cases_pit, sp_cases_pit_memory, sp_cases_gobj;
 
 enum sp_conformance_mode { SP_CONFORM_THREADS, SP_CONFORM_INLINE, SP_CONFORM_CUDA };
 

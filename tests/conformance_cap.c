@@ -289,6 +289,7 @@ static void cap_13_an_invalidated_capture_can_only_be_ended(void)
     sp_cu_stream other = sp_case_stream();
     sp_cu_event event = sp_case_event();
     char bytes[2] = "";
+    sp_cu_ptr ptr;
 
     sp_cap_begin(stream);
     sp_cap_fork(stream, event, joined);
@@ -298,6 +299,7 @@ static void cap_13_an_invalidated_capture_can_only_be_ended(void)
     assert_cu(SP_CU_STREAM_CAPTURE_INVALIDATED,
               cu->cuMemcpyAsync((uintptr_t)&bytes[0], (uintptr_t)&bytes[1], 1, joined));
     assert_cu(SP_CU_STREAM_CAPTURE_INVALIDATED, cu->cuEventRecord(sp_case_event(), stream));
+    assert_cu(SP_CU_STREAM_CAPTURE_INVALIDATED, cu->cuMemAllocAsync(&ptr, SIZE, joined));
     assert_cu(SP_CU_STREAM_CAPTURE_INVALIDATED, cu->cuStreamWaitEvent(other, event, 0));
     sp_cap_assert_status(SP_CU_CAPTURE_NONE, other);
     sp_cap_end_as(SP_CU_STREAM_CAPTURE_INVALIDATED, stream);
@@ -367,6 +369,7 @@ static const struct sp_case cases[] = {
     SP_CASE(cap_27_a_context_is_not_waited_for_while_it_captures, 0),
     SP_CASE(cap_27_a_context_is_not_recorded_while_it_captures, 0),
     SP_CASE(cap_27_a_context_does_not_wait_while_it_captures, 0),
+    SP_CASE(cap_27_no_context_waits_for_a_captured_event, SP_TAG_GPU2),
     SP_CASE(cap_28_the_legacy_stream_does_not_work_beside_a_blocking_capture, 0),
     SP_CASE(cap_28_calls_without_a_stream_do_not_work_beside_a_blocking_capture, 0),
     SP_CASE(cap_29_the_legacy_stream_works_beside_a_non_blocking_capture, 0),

@@ -106,6 +106,7 @@ void cap_26_a_capturing_stream_is_not_waited_for(void);
 void cap_27_a_context_is_not_waited_for_while_it_captures(void);
 void cap_27_a_context_is_not_recorded_while_it_captures(void);
 void cap_27_a_context_does_not_wait_while_it_captures(void);
+void cap_27_no_context_waits_for_a_captured_event(void);
 void cap_28_the_legacy_stream_does_not_work_beside_a_blocking_capture(void);
 void cap_28_calls_without_a_stream_do_not_work_beside_a_blocking_capture(void);
 void cap_29_the_legacy_stream_works_beside_a_non_blocking_capture(void);

@@ -153,23 +153,26 @@ void cap_27_a_context_is_not_recorded_while_it_captures(void)
     check_context_call(cu->cuCtxRecordEvent);
 }
 
-static sp_cu_result wait_in_context(sp_cu_context context, sp_cu_event event)
-{
-    return cu->cuCtxWaitEvent(context, event);
-}
-
 void cap_27_a_context_does_not_wait_while_it_captures(void)
 {
-    sp_cu_context context = sp_case_device(0);
-    sp_cu_stream stream = sp_case_stream();
-    sp_cu_event event = sp_case_event();
+    sp_case_need(SP_CALL_cuCtxWaitEvent);
+    check_context_call(cu->cuCtxWaitEvent);
+}
+
+/* The context that is to wait captures nothing itself. */
+void cap_27_no_context_waits_for_a_captured_event(void)
+{
+    sp_cu_context other = sp_case_device(1);
+    sp_cu_stream stream;
+    sp_cu_event event;
 
     sp_case_need(SP_CALL_cuCtxWaitEvent);
-    check_context_call(wait_in_context);
-    /* An event of a capture is none to wait for, either. */
+    (void)sp_case_device(0);
+    stream = sp_case_stream();
+    event = sp_case_event();
     sp_cap_begin(stream);
     assert_success(cu->cuEventRecord(event, stream));
-    assert_cu(SP_CU_STREAM_CAPTURE_UNSUPPORTED, cu->cuCtxWaitEvent(context, event));
+    assert_cu(SP_CU_STREAM_CAPTURE_UNSUPPORTED, cu->cuCtxWaitEvent(other, event));
     sp_cap_assert_status(SP_CU_CAPTURE_INVALIDATED, stream);
     sp_cap_end_as(SP_CU_STREAM_CAPTURE_INVALIDATED, stream);
 }

@@ -370,6 +370,12 @@ static void gnode_32_no_update_from_a_graph_that_has_an_executable(void)
     others = sp_case_instantiate(other, 0);
     assert_cu(SP_CU_GRAPH_EXEC_UPDATE_FAILURE, cu->cuGraphExecUpdate(exec, other, &update));
     assert_int_equal(update.result, SP_CU_UPDATE_NOT_SUPPORTED);
+    /* Where memory nodes can be updated at all, too. */
+    if (sp_case_switch("graph_update_memory", "success")) {
+        update.result = -1;
+        assert_cu(SP_CU_GRAPH_EXEC_UPDATE_FAILURE, cu->cuGraphExecUpdate(exec, other, &update));
+        assert_int_equal(update.result, SP_CU_UPDATE_NOT_SUPPORTED);
+    }
     sp_case_destroy_exec(exec);
     sp_case_destroy_exec(others);
     sp_case_destroy_graph(graph);

@@ -399,6 +399,31 @@ static void destructor_sets_a_flag_and_the_next_call_cleans_up(void **state)
     assert_int_equal(script.n_unguarded, 0);
 }
 
+static void capture_is_asked_once_whether_it_has_ended(void **state)
+{
+    struct starpool_pool_config config;
+    struct starpool_pool *host;
+    void *blocks[10];
+
+    (void)state;
+    starpool_pool_config_init(&config);
+    config.captured_free = STARPOOL_FREE_AT_CAPTURE_END;
+    assert_ok(starpool_pool_create(&config, &host));
+    for (size_t i = 0; i < SP_ARRAY_SIZE(blocks); i++)
+        assert_ok(starpool_alloc(host, 1000, STARPOOL_STREAM_HOST, &blocks[i]));
+    script.state = SP_CU_CAPTURE_ACTIVE;
+    for (size_t i = 0; i < SP_ARRAY_SIZE(blocks); i++)
+        assert_ok(starpool_free(blocks[i], A));
+    memset(script.n_calls, 0, sizeof(script.n_calls));
+    assert_int_equal(sp_fixture_stats_of(host).n_live, SP_ARRAY_SIZE(blocks));
+    assert_int_equal(script.n_calls[SP_CALL_cuStreamGetCaptureInfo], 1);
+    script.state = SP_CU_CAPTURE_NONE;
+    assert_int_equal(sp_fixture_stats_of(host).graph_held_bytes, 0);
+    assert_ok(starpool_stream_synchronize(A));
+    assert_int_equal(sp_fixture_stats_of(host).n_live, 0);
+    starpool_pool_destroy(host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +449,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(destructor_sets_a_flag_and_the_next_call_cleans_up,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(capture_is_asked_once_whether_it_has_ended, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests_name("capture", tests, NULL, NULL);

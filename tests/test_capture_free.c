@@ -5,6 +5,7 @@
 
 #include "tests/support.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,44 @@ static void free_at_the_end_waits_while_the_stream_is_captured(void **state)
     starpool_pool_destroy(pool);
 }
 
+/* The stream of each thread has the same handle. */
+struct settling {
+    struct starpool_pool *pool;
+    uint64_t held;
+};
+
+static void *settle_elsewhere(void *arg)
+{
+    struct settling *settling = arg;
+    struct starpool_stats stats = {.struct_size = sizeof(stats)};
+
+    (void)on.driver->cuCtxSetCurrent(on.context);
+    if (starpool_pool_stats(settling->pool, &stats) == STARPOOL_OK)
+        settling->held = stats.graph_held_bytes;
+    (void)on.driver->cuCtxSetCurrent(NULL);
+    return NULL;
+}
+
+static void another_threads_stream_does_not_end_the_capture_of_this_one(void **state)
+{
+    struct settling settling = {
+        sp_capture_pool(STARPOOL_HOST, STARPOOL_CAPTURE_NODES, STARPOOL_FREE_AT_CAPTURE_END),
+        0};
+    void *block = sp_driver_fixture_alloc(settling.pool, STARPOOL_STREAM_HOST, SIZE);
+    pthread_t thread;
+
+    (void)state;
+    sp_capture_begin(STARPOOL_STREAM_PER_THREAD);
+    assert_ok(starpool_free(block, STARPOOL_STREAM_PER_THREAD));
+    assert_int_equal(pthread_create(&thread, NULL, settle_elsewhere, &settling), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(settling.held, SIZE);
+    assert_cu(SUCCESS, on.driver->cuGraphDestroy(sp_capture_end(STARPOOL_STREAM_PER_THREAD)));
+    assert_int_equal(stats_of(settling.pool).graph_held_bytes, 0);
+    assert_int_equal(stats_of(settling.pool).n_live, 0);
+    starpool_pool_destroy(settling.pool);
+}
+
 /* ---- how long it is held --------------------------------------------------------------------
  */
 
@@ -234,6 +273,23 @@ static void capture_that_is_lost_lets_go_at_once(void **state)
     assert_int_equal(stats_of(on.pool).n_live, 0);
     assert_int_equal(stats_of(captures.arena).graph_arena_bytes, 0);
     assert_int_equal(stats_of(captures.arena).n_live, 0);
+}
+
+static void pool_that_outlives_its_graphs_goes_whole(void **state)
+{
+    struct starpool_pool *pool =
+        sp_capture_pool(STARPOOL_DEVICE, STARPOOL_CAPTURE_ARENA, STARPOOL_FREE_WITH_GRAPH);
+    size_t before, after, total;
+
+    (void)state;
+    assert_cu(SUCCESS, on.driver->cuMemGetInfo(&before, &total));
+    sp_capture_begin(on.a);
+    assert_non_null(sp_driver_fixture_alloc(pool, on.a, 64 * SP_MIB));
+    assert_cu(SUCCESS, on.driver->cuGraphDestroy(sp_capture_end(on.a)));
+    sp_capture_wait_for_destructors();
+    starpool_pool_destroy(pool);
+    assert_cu(SUCCESS, on.driver->cuMemGetInfo(&after, &total));
+    assert_int_equal(after, before);
 }
 
 static void next_allocation_takes_what_a_graph_has_left(void **state)
@@ -389,6 +445,27 @@ static void only_live_blocks_are_kept_and_only_for_captures(void **state)
     assert_ok(starpool_free(block, STARPOOL_STREAM_HOST));
 }
 
+/* A wait for the whole context would end a capture, and there is none. */
+static void graph_that_lives_hinders_no_free_of_what_a_gone_stream_allocated(void **state)
+{
+    sp_cu_stream stream;
+    sp_cu_exec exec;
+    void *block;
+
+    (void)state;
+    assert_cu(SUCCESS, on.driver->cuStreamCreate(&stream, SP_CU_STREAM_NON_BLOCKING));
+    block = sp_driver_fixture_alloc(on.pool, stream, SIZE);
+    sp_capture_begin(on.a);
+    assert_non_null(sp_driver_fixture_alloc(captures.arena, on.a, SIZE));
+    assert_cu(SUCCESS, on.driver->cuStreamDestroy(stream));
+    assert_status(STARPOOL_ECAPTURE_UNSUPPORTED, starpool_free(block, STARPOOL_STREAM_HOST));
+    exec = sp_capture_instantiate(sp_capture_end(on.a));
+    assert_ok(starpool_free(block, STARPOOL_STREAM_HOST));
+    assert_cu(SUCCESS, on.driver->cuGraphExecDestroy(exec));
+    sp_capture_wait_for_destructors();
+    assert_int_equal(stats_of(on.pool).n_live, 0);
+}
+
 static void wrong_addresses_are_refused_in_a_capture_too(void **state)
 {
     char *block = sp_driver_fixture_alloc(on.pool, on.a, SIZE);
@@ -404,26 +481,65 @@ static void wrong_addresses_are_refused_in_a_capture_too(void **state)
     assert_cu(SUCCESS, on.driver->cuGraphDestroy(sp_capture_end(on.a)));
 }
 
+static void assert_says(void *ptr, starpool_stream stream, const char *words)
+{
+    enum starpool_status status;
+    const char *text;
+
+    sp_script_stderr_begin();
+    status = starpool_free(ptr, stream);
+    text = sp_script_stderr_end();
+    assert_status(STARPOOL_EINVAL, status);
+    assert_int_equal(sp_script_n_times(text, words), 1);
+}
+
+static void wrong_free_is_said_with_the_graph_that_has_the_memory(void **state)
+{
+    struct starpool_pool *const pools[] = {captures.arena, on.host};
+    char *ptr;
+
+    (void)state;
+    sp_capture_begin(on.a);
+    for (size_t i = 0; i < SP_ARRAY_SIZE(pools); i++) {
+        ptr = sp_driver_fixture_alloc(pools[i], on.a, SIZE);
+        assert_says(ptr + 256, on.a, "inside a block: 1048576 bytes");
+        assert_says(ptr, on.b, "are in the arena of the graph");
+        assert_ok(starpool_free(ptr, on.a));
+        assert_says(ptr, on.a, "freed before: 1048576 bytes");
+        assert_says(ptr, STARPOOL_STREAM_HOST, "are in the arena of the graph");
+    }
+    ptr = sp_driver_fixture_alloc(on.pool, on.a, SIZE);
+    assert_says(ptr + 256, on.a, "are allocated by the graph");
+    assert_ok(starpool_free(ptr, on.a));
+    assert_says(ptr, on.a, "are allocated by the graph");
+    assert_cu(SUCCESS, on.driver->cuGraphDestroy(sp_capture_end(on.a)));
+}
+
 #define CASE(name) \
     cmocka_unit_test_setup_teardown(name, sp_capture_fixture_setup, sp_capture_fixture_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First: of so many messages a process logs no more. */
+        CASE(wrong_free_is_said_with_the_graph_that_has_the_memory),
         CASE(block_of_the_host_freed_in_a_capture_lives_with_the_graph),
         CASE(block_of_the_device_freed_in_a_capture_lives_with_the_graph),
         CASE(block_of_the_host_is_free_at_the_end_of_the_capture_if_so_set),
         CASE(block_of_the_device_is_free_at_the_end_of_the_capture_if_so_set),
         CASE(free_in_a_capture_is_refused_if_so_set),
         CASE(free_at_the_end_waits_while_the_stream_is_captured),
+        CASE(another_threads_stream_does_not_end_the_capture_of_this_one),
         CASE(block_is_held_for_graph_executables_and_launches),
         CASE(capture_that_is_lost_lets_go_at_once),
+        CASE(pool_that_outlives_its_graphs_goes_whole),
         CASE(next_allocation_takes_what_a_graph_has_left),
         CASE(kept_block_outlives_its_free),
         CASE(kept_block_that_nobody_frees_stays_live),
         CASE(block_is_held_for_the_last_graph_that_keeps_it),
         CASE(host_memory_that_a_captured_copy_reads_is_not_used_again),
         CASE(only_live_blocks_are_kept_and_only_for_captures),
+        CASE(graph_that_lives_hinders_no_free_of_what_a_gone_stream_allocated),
         CASE(wrong_addresses_are_refused_in_a_capture_too),
     };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <starpool/capture.h>
+#include <starpool/model.h>
 #include <starpool/pool.h>
 #include <starpool/stats.h>
 
@@ -65,6 +66,7 @@ static void nodes_are_the_graphs_and_no_pools(void **state)
     assert_ok(starpool_free(ptr, on.a));
     assert_int_equal(sp_capture_info(ptr).state, STARPOOL_BLOCK_GRAPH_FREES);
     assert_status(STARPOOL_EINVAL, starpool_free(ptr, on.a));
+    assert_int_equal(stats_of(on.pool).n_captured_frees, 1);
     captured = sp_capture_end(on.a);
     assert_int_equal(sp_capture_count(captured, SP_CU_NODE_MEM_ALLOC), 1);
     assert_int_equal(sp_capture_count(captured, SP_CU_NODE_MEM_FREE), 1);
@@ -186,6 +188,57 @@ static void two_captures_at_once_have_each_their_own(void **state)
     assert_cu(SUCCESS, on.driver->cuGraphDestroy(b));
     sp_capture_wait_for_destructors();
     assert_int_equal(stats_of(captures.arena).graph_arena_bytes, 0);
+}
+
+/* Where a stream stands in what is captured. */
+static size_t count_dependencies(sp_cu_stream stream)
+{
+    const struct sp_cu_edge_data *edges;
+    const sp_cu_node *nodes;
+    size_t n = 0;
+    int state;
+
+    assert_cu(SUCCESS, on.driver->cuStreamGetCaptureInfo(stream, &state, NULL, NULL, &nodes,
+                                                         &edges, &n));
+    return n;
+}
+
+static void refused_node_leaves_the_stream_where_it_was(void **state)
+{
+    void *first, *second = &first;
+    sp_cu_graph graph;
+
+    (void)state;
+    sp_capture_begin(on.a);
+    first = sp_driver_fixture_alloc(on.pool, on.a, 64 * SP_MIB);
+    assert_ok(starpool_free(first, on.a));
+    assert_status(STARPOOL_ENOMEM, starpool_alloc(on.pool, SIZE_MAX / 2, on.a, &second));
+    assert_ptr_equal(second, &first);
+    assert_int_equal(count_dependencies(on.a), 1);
+    /* The next one is put behind the free all the same. */
+    second = sp_driver_fixture_alloc(on.pool, on.a, 64 * SP_MIB);
+    assert_ok(starpool_free(second, on.a));
+    graph = sp_capture_end(on.a);
+    assert_in_range(graph_memory_of(graph), 64 * SP_MIB, 128 * SP_MIB - 1);
+}
+
+/* As a driver is where the thread has no context. */
+static void launched_allocation_is_known_though_the_driver_did_not_answer(void **state)
+{
+    void *ptr;
+    sp_cu_exec exec;
+
+    (void)state;
+    sp_capture_begin(on.a);
+    ptr = sp_driver_fixture_alloc(on.pool, on.a, SIZE);
+    exec = sp_capture_instantiate(sp_capture_end(on.a));
+    sp_capture_launch(exec, on.a);
+    assert_cu(SUCCESS, on.driver->cuGraphExecDestroy(exec));
+    sp_capture_wait_for_destructors();
+    assert_ok(starpool_model_inject("cuMemGetAddressRange@1=201"));
+    assert_int_equal(stats_of(on.pool).n_live, 0);
+    assert_int_equal(sp_capture_info(ptr).state, STARPOOL_BLOCK_CAPTURED);
+    assert_ok(starpool_free(ptr, STARPOOL_STREAM_HOST));
 }
 
 /* What is known of a graph's address is out of date from when the driver gives it to a pool
@@ -517,6 +570,8 @@ int main(void)
         CASE(free_on_a_stream_that_has_been_joined_leaves_the_capture_whole),
         CASE(freed_nodes_serve_allocations_behind_them),
         CASE(two_captures_at_once_have_each_their_own),
+        CASE(refused_node_leaves_the_stream_where_it_was),
+        CASE(launched_allocation_is_known_though_the_driver_did_not_answer),
         CASE(address_that_a_graph_had_is_a_blocks_before_that_is_noticed),
         CASE(arena_makes_a_graph_without_memory_nodes),
         CASE(arena_uses_memory_again_where_the_graph_orders_it),

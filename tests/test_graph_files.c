@@ -462,6 +462,67 @@ static void what_cannot_be_written_is_refused(void **state)
     sp_graph_destroy(graph);
 }
 
+/* A graph of `n` nodes, each of the last three with a block of its own. */
+static struct starpool_graph *graph_of_nodes(uint32_t n)
+{
+    struct starpool_graph *graph = sp_graph_create(NULL);
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct sp_graph_block block = {.size = 1024, .alignment = 256, .alloc = i, .free = i};
+
+        assert_int_not_equal(sp_graph_add_node(graph, STARPOOL_GRAPH_NODE_KERNEL, NULL),
+                             SP_NO_INDEX);
+        if (i + 3 >= n)
+            assert_int_not_equal(sp_graph_add_block(graph, &block), SP_NO_INDEX);
+    }
+    return graph;
+}
+
+static void plan_of_another_graph_is_not_written(void **state)
+{
+    static const enum starpool_graph_format formats[] = {
+        STARPOOL_GRAPH_JSON, STARPOOL_GRAPH_CSV, STARPOOL_GRAPH_DOT, STARPOOL_GRAPH_SVG};
+    struct starpool_graph *planned = graph_of_nodes(100), *other = graph_of_nodes(3);
+    struct starpool_plan_edge edge = {.struct_size = sizeof(edge)};
+    struct starpool_plan_config config;
+    struct starpool_plan *plan;
+
+    (void)state;
+    starpool_plan_config_init(&config);
+    config.adds_edges = true;
+    assert_ok(starpool_plan(planned, &config, &plan));
+    /* It names a node that the other graph does not have. */
+    assert_ok(starpool_plan_get_edge(plan, 0, &edge));
+    assert_true(edge.from >= 3);
+    path_of("graph.out");
+    for (size_t i = 0; i < SP_ARRAY_SIZE(formats); i++) {
+        assert_status(STARPOOL_EINVAL, starpool_graph_write(other, plan, path, formats[i]));
+        assert_int_not_equal(access(path, F_OK), 0);
+        assert_ok(starpool_graph_write(planned, plan, path, formats[i]));
+        assert_int_equal(unlink(path), 0);
+    }
+    starpool_plan_destroy(plan);
+    sp_graph_destroy(planned);
+    sp_graph_destroy(other);
+}
+
+static void times_of_inputs_and_outputs_are_those_of_the_graph(void **state)
+{
+    struct starpool_graph *graph = some_graph();
+    struct sp_spans spans;
+
+    (void)state;
+    graph->blocks[1].is_input = true;
+    graph->blocks[0].is_output = true;
+    assert_ok(sp_spans_init(&spans, graph, NULL));
+    assert_int_equal(spans.lower[1], 0);
+    assert_int_equal(spans.upper[1], 9);
+    assert_int_equal(spans.lower[0], 0);
+    assert_int_equal(spans.upper[0], 9);
+    sp_spans_fini(&spans);
+    sp_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -474,6 +535,8 @@ int main(void)
         cmocka_unit_test(failed_write_leaves_no_file),
         cmocka_unit_test(only_the_named_file_is_written),
         cmocka_unit_test(what_cannot_be_written_is_refused),
+        cmocka_unit_test(plan_of_another_graph_is_not_written),
+        cmocka_unit_test(times_of_inputs_and_outputs_are_those_of_the_graph),
     };
 
     return cmocka_run_group_tests_name("graph files", tests, group_setup, group_teardown);

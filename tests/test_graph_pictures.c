@@ -275,8 +275,9 @@ static void dot_quotes_names_and_shows_what_was_added(void **state)
                 "longer than a legend is wide', 1 KiB at 0x1000\"];\n");
     assert_says(text, "- block 0, 4 KiB at 0x0\"");
     assert_says(text, "    n3 -> n4;\n");
-    assert_says(text,
-                "    n4 -> n1 [style=dashed, color=\"#cc0000\", label=\"saves 4 KiB\"];\n");
+    assert_says(
+        text,
+        "    n4 -> n1 [style=dashed, color=\"#cc0000\", label=\"saves 4 KiB in all\"];\n");
     free(text);
     text = write_text(sp_graph_write_dot, NULL);
     assert_null(strstr(text, "dashed"));

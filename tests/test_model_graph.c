@@ -499,6 +499,49 @@ static void a_node_takes_parameters_of_its_own_type(void **state)
     assert_ptr_equal(seen.arg, &arg);
 }
 
+/* Sizes whose product or sum is cut off would look small. */
+static void what_goes_beyond_all_addresses_is_refused(void **state)
+{
+    const size_t half = SIZE_MAX / 2 + 1;
+    struct sp_cu_memset_params sets[] = {
+        {.width = 1, .height = 3, .pitch = half},
+        {.width = SIZE_MAX, .height = 1},
+        {.width = 8, .height = half, .pitch = 16},
+        {.width = 8, .height = SIZE_MAX / 8 + 2, .pitch = 8},
+    };
+    struct sp_cu_memcpy3d copies[] = {
+        {.width_bytes = 8, .height = 3, .depth = 1, .source_pitch = half},
+        {.width_bytes = SIZE_MAX, .height = 1, .depth = 1},
+        {.width_bytes = 8, .height = 1, .depth = 1, .source_x_bytes = SIZE_MAX},
+        {.width_bytes = 8, .height = 1, .depth = 1, .source_y = half, .source_pitch = 4},
+        {.width_bytes = 8, .height = 1, .depth = 3, .source_pitch = 16, .source_height = half},
+        {.width_bytes = 8, .height = 2, .depth = 1, .source_y = SIZE_MAX, .source_pitch = 8},
+    };
+    sp_cu_graph graph = new_graph();
+    sp_cu_node node = NULL;
+    sp_cu_ptr cell;
+
+    (void)state;
+    assert_done(cuMemAlloc(&cell, SP_TEST_SIZE));
+    for (size_t i = 0; i < SP_ARRAY_SIZE(sets); i++) {
+        sets[i].target = cell;
+        sets[i].element_size = 1;
+        assert_result(SP_CU_INVALID_VALUE,
+                      cuGraphAddMemsetNode(&node, graph, NULL, 0, &sets[i], sp_model.context));
+    }
+    for (size_t i = 0; i < SP_ARRAY_SIZE(copies); i++) {
+        copies[i].source_type = copies[i].target_type = SP_CU_MEMORY_TYPE_DEVICE;
+        copies[i].source_device = copies[i].target_device = cell;
+        copies[i].target_pitch = 1024;
+        copies[i].target_height = 16;
+        assert_result(SP_CU_INVALID_VALUE, cuGraphAddMemcpyNode(&node, graph, NULL, 0,
+                                                                &copies[i], sp_model.context));
+    }
+    assert_null(node);
+    assert_done(cuGraphDestroy(graph));
+    assert_done(cuMemFree(cell));
+}
+
 static void types_that_the_model_has_not_are_refused(void **state)
 {
     struct sp_cu_node_params params = {.type = SP_CU_NODE_KERNEL};
@@ -534,6 +577,7 @@ int main(void)
         SP_TEST_BOTH(a_condition_has_graphs_of_its_own),
         SP_TEST_BOTH(bytes_that_mean_nothing_must_be_zero),
         SP_TEST_BOTH(a_node_takes_parameters_of_its_own_type),
+        SP_TEST_BOTH(what_goes_beyond_all_addresses_is_refused),
         SP_TEST_BOTH(types_that_the_model_has_not_are_refused),
     };
 

@@ -206,6 +206,35 @@ static void pages_stay_for_what_wrongly_uses_them(void **state)
 
 /* ---- the end of executables ------------------------------------------------------------- */
 
+/* The second allocation takes turns with the first, whose free is behind nothing; then the
+ * first is put behind the second, and so both are there at a time. */
+static void a_free_that_is_not_ordered_ends_nothing_but_its_own_allocation(void **state)
+{
+    sp_cu_stream stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    size_t before = sp_test_free_bytes();
+    sp_cu_graph graph = sp_test_graph();
+    sp_cu_node first, last;
+    sp_cu_ptr ptr = sp_test_add_alloc(graph, SP_TEST_CELL, NULL, 0, &first);
+    sp_cu_exec exec;
+
+    (void)state;
+    last = sp_test_add_free(graph, ptr, NULL, 0);
+    assert_int_equal(sp_test_add_alloc(graph, SP_TEST_CELL, &last, 1, &last), ptr);
+    assert_done(cuGraphAddDependencies(graph, &last, &first, NULL, 1));
+    exec = sp_test_exec(graph, SP_CU_INSTANTIATE_AUTO_FREE_ON_LAUNCH);
+    assert_int_equal(starpool_model_violations(NULL), 1);
+    for (int i = 0; i < 2; i++)
+        assert_done(cuGraphLaunch(exec, stream));
+    assert_done(cuMemFreeAsync(ptr, stream));
+    assert_result(SP_CU_INVALID_VALUE, cuMemFreeAsync(ptr, stream));
+    assert_done(cuStreamSynchronize(stream));
+    assert_done(cuGraphExecDestroy(exec));
+    assert_done(cuGraphDestroy(graph));
+    assert_done(cuDeviceGraphMemTrim(0));
+    assert_int_equal(sp_test_free_bytes(), before);
+    assert_int_equal(starpool_model_violations(NULL), 1);
+}
+
 static void note(void *arg)
 {
     atomic_fetch_add((atomic_uint *)arg, 1);
@@ -489,6 +518,7 @@ int main(void)
         SP_TEST_BOTH(allocations_share_addresses_only_if_the_order_keeps_them_apart),
         SP_TEST_BOTH(addresses_have_pages_while_memory_is_attached),
         SP_TEST_BOTH(pages_stay_for_what_wrongly_uses_them),
+        SP_TEST_BOTH(a_free_that_is_not_ordered_ends_nothing_but_its_own_allocation),
         SP_TEST_BOTH(an_executable_that_is_destroyed_finishes_its_launches),
         SP_TEST_BOTH(a_launch_keeps_the_graphs_user_objects),
         SP_TEST_BOTH(a_fault_ends_a_launch_and_no_records),

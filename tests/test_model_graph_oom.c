@@ -48,6 +48,11 @@ struct attempt {
     sp_cu_graph graph_out;
     sp_cu_object object, other, object_out;
     sp_cu_conditional condition;
+    sp_cu_stream stream; /* is capturing */
+    sp_cu_graph same;    /* as the child, but another one */
+    sp_cu_graph around;  /* `inner` is the child in it */
+    sp_cu_node inner;
+    sp_cu_exec exec, exec_around, exec_out; /* of the child, and of `around` */
 };
 
 /* Destructors that have run. */
@@ -123,6 +128,30 @@ static sp_cu_result try_removal(struct attempt *it)
     return sp_model.driver->cuGraphRemoveDependencies(it->graph, &it->second, &to, NULL, 1);
 }
 
+static sp_cu_result try_instantiate(struct attempt *it)
+{
+    return sp_model.driver->cuGraphInstantiate(&it->exec_out, it->around, 0);
+}
+
+static sp_cu_result try_update(struct attempt *it)
+{
+    struct sp_cu_update_result info;
+
+    return sp_model.driver->cuGraphExecUpdate(it->exec, it->same, &info);
+}
+
+static sp_cu_result try_exchange(struct attempt *it)
+{
+    struct sp_cu_node_params params = {.type = SP_CU_NODE_GRAPH, .child = {it->same, 0}};
+
+    return sp_model.driver->cuGraphExecNodeSetParams(it->exec_around, it->inner, &params);
+}
+
+static sp_cu_result try_captured_launch(struct attempt *it)
+{
+    return sp_model.driver->cuGraphLaunch(it->exec_around, it->stream);
+}
+
 static sp_cu_result try_object(struct attempt *it)
 {
     return sp_model.driver->cuUserObjectCreate(&it->object_out, NULL, end, 1, 1);
@@ -162,6 +191,13 @@ static void prepare(struct attempt *it)
     assert_done(cuGraphRetainUserObject(it->child, it->object, 1, 0));
     assert_done(cuGraphAddChildGraphNode(&node, it->graph, &it->first, 1, it->child));
     assert_done(cuGraphConditionalHandleCreate(&it->condition, it->graph, NULL, 0, 0));
+    it->stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    assert_done(cuStreamBeginCapture(it->stream, SP_CU_CAPTURE_MODE_RELAXED));
+    assert_done(cuGraphClone(&it->same, it->child));
+    assert_done(cuGraphCreate(&it->around, 0));
+    assert_done(cuGraphAddChildGraphNode(&it->inner, it->around, NULL, 0, it->child));
+    assert_done(cuGraphInstantiate(&it->exec, it->child, 0));
+    assert_done(cuGraphInstantiate(&it->exec_around, it->around, 0));
 }
 
 static void assert_unchanged(const struct attempt *it)
@@ -175,6 +211,7 @@ static void assert_unchanged(const struct attempt *it)
     assert_done(cuGraphGetNodes(it->child, NULL, &n));
     assert_int_equal(n, 2);
     assert_null(it->graph_out);
+    assert_null(it->exec_out);
     assert_null(it->node_out);
     assert_null(it->object_out);
 }
@@ -183,6 +220,16 @@ static void assert_unchanged(const struct attempt *it)
  * destructor does not run. */
 static void clean_up(const struct attempt *it, bool is_moved)
 {
+    sp_cu_graph captured;
+
+    assert_done(cuStreamEndCapture(it->stream, &captured));
+    assert_done(cuGraphDestroy(captured));
+    assert_done(cuGraphExecDestroy(it->exec));
+    assert_done(cuGraphExecDestroy(it->exec_around));
+    if (it->exec_out != NULL)
+        assert_done(cuGraphExecDestroy(it->exec_out));
+    assert_done(cuGraphDestroy(it->same));
+    assert_done(cuGraphDestroy(it->around));
     assert_done(cuGraphDestroy(it->graph));
     if (!is_moved)
         assert_done(cuGraphDestroy(it->child));
@@ -194,8 +241,9 @@ static void clean_up(const struct attempt *it, bool is_moved)
 static void without_memory_nothing_changes(void **state)
 {
     sp_cu_result (*const tries[])(struct attempt *) = {
-        try_create, try_clone,   try_node,   try_child,  try_move,     try_condition_handle,
-        try_edges,  try_removal, try_object, try_retain, try_condition};
+        try_create,      try_clone,   try_node,     try_child,           try_move,
+        try_edges,       try_removal, try_object,   try_retain,          try_condition,
+        try_instantiate, try_update,  try_exchange, try_captured_launch, try_condition_handle};
     struct attempt it;
 
     (void)state;

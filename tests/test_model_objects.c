@@ -207,6 +207,77 @@ static void each_holder_keeps_an_object(void **state)
     assert_done(cuGraphDestroy(around));
 }
 
+/* A graph of one node that is a graph: the object is the inner one's alone. */
+static sp_cu_graph graph_around(sp_cu_object object, sp_cu_node *node_out)
+{
+    sp_cu_graph graph = new_graph(), child = new_graph();
+    sp_cu_node node;
+
+    assert_done(cuGraphAddEmptyNode(&node, child, NULL, 0));
+    assert_done(cuGraphRetainUserObject(child, object, 1, SP_CU_GRAPH_USER_OBJECT_MOVE));
+    assert_done(cuGraphAddChildGraphNode(node_out, graph, NULL, 0, child));
+    assert_done(cuGraphDestroy(child));
+    return graph;
+}
+
+static void a_captured_launch_keeps_what_the_executable_does(void **state)
+{
+    sp_cu_stream stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    struct thing inner, outer;
+    sp_cu_object object = new_object(&inner, 1), second = new_object(&outer, 1);
+    sp_cu_graph graph, captured = NULL;
+    sp_cu_node node;
+    sp_cu_exec exec;
+
+    (void)state;
+    graph = graph_around(object, &node);
+    assert_done(cuGraphRetainUserObject(graph, second, 1, SP_CU_GRAPH_USER_OBJECT_MOVE));
+    assert_done(cuGraphInstantiate(&exec, graph, 0));
+    assert_done(cuGraphDestroy(graph));
+    assert_done(cuStreamBeginCapture(stream, SP_CU_CAPTURE_MODE_RELAXED));
+    assert_done(cuGraphLaunch(exec, stream));
+    assert_done(cuStreamEndCapture(stream, &captured));
+    assert_done(cuGraphExecDestroy(exec));
+    run_what_is_due();
+    assert_int_equal(atomic_load(&inner.n_ended), 0);
+    assert_int_equal(atomic_load(&outer.n_ended), 0);
+    assert_done(cuGraphDestroy(captured));
+    await(&inner.ended);
+    await(&outer.ended);
+}
+
+/* The launch that was called before keeps what it had. */
+static void a_child_that_is_exchanged_brings_its_objects(void **state)
+{
+    sp_cu_stream stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    struct sp_cu_node_params params = {.type = SP_CU_NODE_GRAPH};
+    struct thing before, after;
+    sp_cu_object object = new_object(&before, 1), second = new_object(&after, 1);
+    sp_cu_graph graph, child = new_graph();
+    sp_cu_node node, inner;
+    sp_cu_exec exec;
+
+    (void)state;
+    graph = graph_around(object, &node);
+    assert_done(cuGraphAddEmptyNode(&inner, child, NULL, 0));
+    assert_done(cuGraphRetainUserObject(child, second, 1, SP_CU_GRAPH_USER_OBJECT_MOVE));
+    assert_done(cuGraphInstantiate(&exec, graph, 0));
+    sp_test_hold(stream);
+    assert_done(cuGraphLaunch(exec, stream));
+    params.child.graph = child;
+    assert_done(cuGraphExecNodeSetParams(exec, node, &params));
+    assert_done(cuGraphDestroy(child));
+    assert_done(cuGraphDestroy(graph));
+    run_what_is_due();
+    assert_int_equal(atomic_load(&before.n_ended), 0);
+    sp_test_release();
+    assert_done(cuStreamSynchronize(stream));
+    await(&before.ended);
+    assert_int_equal(atomic_load(&after.n_ended), 0);
+    assert_done(cuGraphExecDestroy(exec));
+    await(&after.ended);
+}
+
 static void references_move_into_a_graph(void **state)
 {
     sp_cu_graph graph = new_graph();
@@ -285,6 +356,8 @@ int main(void)
         SP_TEST_BOTH(a_destructor_that_calls_the_driver_is_refused_and_told),
         SP_TEST_BOTH(a_reset_runs_what_is_due_and_nothing_else),
         SP_TEST_BOTH(each_holder_keeps_an_object),
+        SP_TEST_BOTH(a_captured_launch_keeps_what_the_executable_does),
+        SP_TEST_BOTH(a_child_that_is_exchanged_brings_its_objects),
         SP_TEST_BOTH(references_move_into_a_graph),
         SP_TEST_BOTH(references_that_nobody_has_are_told),
         SP_TEST_BOTH(wrong_arguments_change_nothing),

@@ -90,6 +90,59 @@ static void an_update_may_exchange_allocations(void **state)
     sp_test_assert_no_violations();
 }
 
+/* What is inside another graph, or being made, is none to take parameters from. */
+static void a_child_is_exchanged_for_a_whole_graph(void **state)
+{
+    sp_cu_stream stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    struct sp_cu_node_params params = {.type = SP_CU_NODE_GRAPH};
+    sp_cu_graph graph = sp_test_graph(), around = sp_test_graph(), child = sp_test_graph();
+    sp_cu_node node, moved;
+    sp_cu_exec exec;
+
+    (void)state;
+    (void)sp_test_add_function(child, do_nothing, NULL, NULL, 0);
+    assert_done(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+    exec = sp_test_exec(graph, 0);
+    params.child.graph = child;
+    assert_done(
+        cuStreamBeginCaptureToGraph(stream, child, NULL, NULL, 0, SP_CU_CAPTURE_MODE_RELAXED));
+    assert_result(SP_CU_INVALID_VALUE, cuGraphExecNodeSetParams(exec, node, &params));
+    assert_done(cuStreamEndCapture(stream, &child));
+    assert_done(cuGraphExecNodeSetParams(exec, node, &params));
+    params.child.ownership = SP_CU_CHILD_MOVE;
+    assert_done(cuGraphAddNode(&moved, around, NULL, NULL, 0, &params));
+    params.child.ownership = SP_CU_CHILD_CLONE;
+    assert_result(SP_CU_NOT_SUPPORTED, cuGraphExecNodeSetParams(exec, node, &params));
+    assert_done(cuGraphExecDestroy(exec));
+    assert_done(cuGraphDestroy(graph));
+    assert_done(cuGraphDestroy(around));
+}
+
+/* Only with memory nodes the other graph must not have an executable of its own. */
+static void an_update_comes_from_a_graph_that_has_an_executable(void **state)
+{
+    sp_cu_stream stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
+    sp_cu_graph graphs[] = {sp_test_graph(), sp_test_graph()};
+    struct sp_cu_update_result info;
+    sp_cu_exec execs[2];
+    sp_cu_ptr cell;
+
+    (void)state;
+    assert_done(cuMemAlloc(&cell, SP_TEST_CELL));
+    for (int i = 0; i < 2; i++) {
+        (void)sp_test_add_set(graphs[i], cell, (unsigned char)(i + 1), NULL, 0);
+        execs[i] = sp_test_exec(graphs[i], 0);
+    }
+    assert_done(cuGraphExecUpdate(execs[0], graphs[1], &info));
+    assert_int_equal(info.result, SP_CU_UPDATED);
+    assert_done(cuGraphLaunch(execs[0], stream));
+    sp_test_assert_bytes(cell, 2, stream);
+    for (int i = 0; i < 2; i++) {
+        assert_done(cuGraphExecDestroy(execs[i]));
+        assert_done(cuGraphDestroy(graphs[i]));
+    }
+}
+
 static void a_node_of_an_executable_is_changed_and_switched_off(void **state)
 {
     sp_cu_stream stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
@@ -132,6 +185,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SP_TEST_BOTH(an_update_takes_the_parameters_of_a_graph_of_the_same_shape),
         SP_TEST_BOTH(an_update_may_exchange_allocations),
+        SP_TEST_BOTH(a_child_is_exchanged_for_a_whole_graph),
+        SP_TEST_BOTH(an_update_comes_from_a_graph_that_has_an_executable),
         SP_TEST_BOTH(a_node_of_an_executable_is_changed_and_switched_off),
     };
 

@@ -327,6 +327,78 @@ static void what_cannot_be_planned_is_refused_and_outputs_are_left_alone(void **
     assert_ptr_equal(plan, untouched);
 }
 
+/* Of a graph of times, whose fixture's nodes are gone. */
+static void add_timed(uint64_t size, uint64_t alignment, uint64_t lower, uint64_t upper)
+{
+    struct sp_graph_block block = {.size = size,
+                                   .alignment = alignment,
+                                   .alloc = SP_NO_INDEX,
+                                   .free = SP_NO_INDEX,
+                                   .lower = lower,
+                                   .upper = upper};
+
+    sp_plan_fixture.graph->is_timed = true;
+    assert_int_not_equal(sp_graph_add_block(sp_plan_fixture.graph, &block), SP_NO_INDEX);
+}
+
+static void sizes_that_overflow_their_sum_are_refused(void **state)
+{
+    struct starpool_plan *plan;
+
+    (void)state;
+    /* What the first leaves of 2^62 is nothing, and with the second the sum is 2^64. */
+    for (unsigned i = 0; i < 4; i++) {
+        add_timed(((uint64_t)1 << 62) - 2, 1, 0, 1);
+        add_timed((uint64_t)1 << 62, (uint64_t)1 << 62, 0, 1);
+    }
+    assert_status(STARPOOL_EINVAL,
+                  starpool_plan(sp_plan_fixture.graph, &sp_plan_fixture.config, &plan));
+}
+
+static void what_is_planned_has_times_that_the_check_takes(void **state)
+{
+    struct starpool_plan *plan;
+
+    (void)state;
+    add_timed(1, 1, 0, (uint64_t)INT64_MAX);
+    sp_plan_make_checked();
+    sp_plan_fixture.graph->blocks[0].upper++;
+    assert_status(STARPOOL_EINVAL,
+                  starpool_plan(sp_plan_fixture.graph, &sp_plan_fixture.config, &plan));
+}
+
+static void time_without_end_is_searched_like_any_other(void **state)
+{
+    struct starpool_plan_report report = {.struct_size = sizeof(report)};
+
+    (void)state;
+    /* The descent needs 48 bytes for these, and 47 do. */
+    for (uint32_t i = 0; i < 12; i++)
+        add_timed(1 + i * 7 % 13, 1, i, i + 5);
+    sp_plan_fixture.config.time_ns = UINT64_MAX;
+    sp_plan_make_checked();
+    assert_ok(starpool_plan_get_report(sp_plan_fixture.plan,
+                                       (struct starpool_location){STARPOOL_NONE, 0}, &report));
+    assert_int_equal(report.peak_bytes, 47);
+    assert_true(report.n_search_nodes > 0);
+}
+
+static void thousands_of_blocks_of_mixed_alignments_pass_the_check(void **state)
+{
+    uint64_t random = sp_test_seed();
+
+    (void)state;
+    for (uint32_t i = 0; i < 5000; i++) {
+        uint64_t lower = sp_test_random_below(&random, 5000);
+        /* A few live long, so that not all that is early is over. */
+        uint64_t length = 1 + sp_test_random_below(&random, i % 100 == 0 ? 5000 : 20);
+
+        add_timed(1 + sp_test_random_below(&random, 100),
+                  (uint64_t)1 << sp_test_random_below(&random, 6), lower, lower + length);
+    }
+    sp_plan_make_checked();
+}
+
 static void reports_need_a_struct_size(void **state)
 {
     struct starpool_plan_report report = {.struct_size = sizeof(report) - 1};
@@ -431,6 +503,10 @@ int main(void)
         TEST(no_edge_is_added_that_closes_a_cycle),
         TEST(edges_lower_peaks_and_say_by_how_much),
         TEST(what_cannot_be_planned_is_refused_and_outputs_are_left_alone),
+        TEST(sizes_that_overflow_their_sum_are_refused),
+        TEST(what_is_planned_has_times_that_the_check_takes),
+        TEST(time_without_end_is_searched_like_any_other),
+        TEST(thousands_of_blocks_of_mixed_alignments_pass_the_check),
         TEST(reports_need_a_struct_size),
         TEST(without_memory_nothing_is_left_behind),
         TEST(check_without_memory_says_so),

@@ -257,6 +257,19 @@ static bool drop_member(void)
     return true;
 }
 
+/* What a bound without blocks says is no bound at all. */
+static bool drop_all_members(void)
+{
+    uint32_t p = any_place();
+
+    free(fixture.plan->antichains[p]);
+    fixture.plan->antichains[p] = NULL;
+    fixture.plan->n_antichain[p] = 0;
+    fixture.plan->places[p].report.lower_bound = fixture.plan->places[p].report.peak_bytes;
+    fixture.plan->places[p].report.is_proved = true;
+    return true;
+}
+
 static bool repeat_member(void)
 {
     uint32_t p = any_place();
@@ -370,6 +383,7 @@ static const struct {
     {"the bound is above the peak", raise_bound_above_peak, "above its peak"},
     {"the bound is not the sum", lower_bound_a_little, "rests on have"},
     {"a member is missing", drop_member, "rests on have"},
+    {"all members are missing", drop_all_members, "rests on have"},
     {"a member is there twice", repeat_member, "twice on one"},
     {"a member is of another place", take_member_from_elsewhere, "not there"},
     {"two members are ordered", put_ordered_member, "is over before"},
@@ -381,7 +395,7 @@ static const struct {
 };
 
 #define N_WAYS     (sizeof(ways) / sizeof(ways[0]))
-#define N_EACH_WAY 4 /* 104 in all */
+#define N_EACH_WAY 4 /* 108 in all */
 
 /* One of the reasons, which | parts, is in a text. */
 static bool says(const char *text, const char *reasons)

@@ -141,6 +141,12 @@ for option in --capacity= --capacity=0 --capacity=much --time=-1 --time=x --alig
     --alignment=0 --seed=x --out=x.txt --out=; do
     run 2 "$option is a mistake" "$option" "$scratch/fork.json"
 done
+printf '0,0,1,4611686018427387904\n' >"$scratch/large.csv"
+run 2 "more bytes than can be planned are a mistake" "$scratch/large.csv"
+contains "that they are too many is told" "$scratch/err" 'more than 2^62 bytes'
+printf '{"starpool_graph": 1, "name": "a\302\2332Jb\\u001b[2J"}' >"$scratch/terminal.json"
+run 0 "a name of commands for terminals is none" "$scratch/terminal.json"
+contains "these are taken out of it" "$scratch/out" '^Graph "a?2Jb?\[2J" '
 run 2 "an option that there is not is a mistake" --frobnicate "$scratch/fork.json"
 run 2 "it wants a file"
 run 2 "it wants no second one" "$scratch/fork.json" "$scratch/fork.json"

@@ -76,6 +76,29 @@ counts "and deviations are counted one by one" \
 iterate "iterations by calls, by the observed plan and by that of the tasks" \
     "$scratch/iterations" calls
 
+iterate "a shutdown of StarPU ends the iteration that it comes in" "$scratch/iterations" unended
+counts "and the next life has iterations of its own" "@captured == 1 && @rejected == 1 && @replayed >= 3"
+
+iterate "other nodes in another life of StarPU are captured anew" \
+    HWLOC_SYNTHETIC="numa:2 core:1 pu:1" "$scratch/iterations" other_nodes
+counts "and each life replays its own" "@captured == 3 && @replayed == 3 && @planned_served > 0"
+
+iterate "an argument that a program left with its task is still its own" \
+    "$scratch/iterations" arguments
+iterate "data that does not say its size is recorded, too" "$scratch/iterations" sizeless
+counts "as of no known task" "@captured == 1 && @blocks == 1 && @blocks_of_known_tasks == 0"
+
+iterate "a replay leaves no less room under a limit than none" STARPOOL_HOST_LIMIT=8M \
+    STARPOOL_NUMA_POLICY=strict "$scratch/iterations" at_limit
+counts "because the planned range is given up" "@planned_served == 1 && @refusals == 0"
+
+iterate "an iteration that starpool_starpu_detach() comes in ends all the same" \
+    "$scratch/iterations" detached
+counts "and the next is replayed" "@captured == 1 && @replayed == 2"
+
+iterate "plans of another graph are refused" "$scratch/iterations" plans
+counts "and no other is" "@captured == 2 && @replayed == 4 && @planned_again == 1"
+
 iterate "a program that changes its course at iteration 5 has right results" STARPU_NCPU=1 \
     "$scratch/change" 10 5
 counts "the change is counted" "@busy > 0 && @least_served_permille < 1000"

@@ -6,6 +6,7 @@
 #include "tests/support.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static int setup(void **state)
 {
     (void)state;
     memset(&world, 0, sizeof(world));
-    sp_tg_log_begin(&world.log);
+    sp_tg_log_begin(&world.log, 0);
     return 0;
 }
 
@@ -111,6 +112,10 @@ static void a_block_lives_from_its_request_to_its_free(void **state)
     assert_false(world.record.blocks[0].is_output);
     assert_int_equal(world.record.blocks[1].upper, 3);
     assert_true(world.record.blocks[1].is_output);
+    sp_tg_log_end(&world.log);
+    log_free(0x2000);
+    make_record();
+    assert_true(world.record.blocks[1].is_output);
 }
 
 static void an_address_that_comes_again_is_another_block(void **state)
@@ -125,15 +130,6 @@ static void an_address_that_comes_again_is_another_block(void **state)
     assert_int_equal(world.record.blocks[0].upper, 1);
     assert_int_equal(world.record.blocks[1].lower, 2);
     assert_int_equal(world.record.blocks[1].number, 1);
-}
-
-static void frees_of_older_blocks_are_no_blocks(void **state)
-{
-    (void)state;
-    log_free(0x9000);
-    log_alloc(100, 0x1000);
-    make_record();
-    assert_int_equal(world.record.n_blocks, 1);
 }
 
 static void node_and_size_and_door_tell_requests_apart(void **state)
@@ -160,13 +156,13 @@ static void hashes_know_the_order_and_the_counts(void **state)
     make_record();
     order = world.record.order_hash;
     counts = world.record.counts_hash;
-    sp_tg_log_begin(&world.log);
+    sp_tg_log_begin(&world.log, 0);
     log_alloc(200, 0x5000);
     log_alloc(100, 0x6000);
     make_record();
     assert_true(world.record.order_hash != order);
     assert_true(world.record.counts_hash == counts);
-    sp_tg_log_begin(&world.log);
+    sp_tg_log_begin(&world.log, 0);
     log_alloc(100, 0x7000);
     log_alloc(200, 0x8000);
     make_record();
@@ -187,6 +183,21 @@ static void many_frees_in_a_row_find_room(void **state)
     assert_int_equal(world.record.n_blocks, n);
     for (i = 0; i < n; i++)
         assert_int_equal(world.record.blocks[i].upper, n + i);
+}
+
+static void frees_of_many_older_blocks_find_room(void **state)
+{
+    const uintptr_t n = 3 * SP_TG_CHUNK_ENTRIES;
+    uintptr_t i;
+
+    (void)state;
+    sp_tg_log_begin(&world.log, n);
+    for (i = 1; i <= n; i++)
+        log_free(i * 4096);
+    log_alloc(100, 0x1000);
+    make_record();
+    assert_int_equal(world.record.n_blocks, 1);
+    assert_int_equal(world.record.blocks[0].lower, n);
 }
 
 /* ---- replay --------------------------------------------------------------------------- */
@@ -372,6 +383,33 @@ static void an_arena_goes_back_when_it_is_neither_replayed_nor_in_use(void **sta
     assert_int_equal(world.table.n_deviations[SP_TG_NO_ARENA], 1);
 }
 
+static void a_range_that_was_let_go_serves_only_while_a_block_lives(void **state)
+{
+    static const uint64_t offsets[] = {0, 1024, 2048};
+    struct sp_tg_arena *arena;
+    void *a, *b, *back;
+
+    (void)state;
+    log_alloc(1000, 0x1000);
+    log_alloc(1000, 0x2000);
+    log_alloc(1000, 0x3000);
+    make_record();
+    make_table(offsets);
+    arena = &world.table.arenas[0];
+    a = take(1000);
+    assert_true(sp_tg_table_let_go(&world.table));
+    assert_false(sp_tg_table_let_go(&world.table));
+    assert_null(sp_tg_arena_put(arena));
+    b = take(1000);
+    assert_ptr_equal(b, world.memory + 1024);
+    assert_int_equal(give(a), SP_TG_GIVEN);
+    assert_int_equal(sp_tg_table_give(&world.table, b, &back), SP_TG_GIVEN);
+    assert_ptr_equal(back, world.memory);
+    assert_null(take(1000));
+    assert_int_equal(world.table.n_deviations[SP_TG_NO_ARENA], 1);
+    assert_int_equal(arena->refs, 0);
+}
+
 /* ---- threads -------------------------------------------------------------------------- */
 
 /* What a thread got, and whether it found anybody else's mark in it. */
@@ -402,10 +440,26 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* Run all of them at once; the sum of what they were served. */
+static unsigned run_workers(void *(*body)(void *), struct worker *workers)
+{
+    pthread_t threads[N_THREADS];
+    unsigned n_served = 0;
+    unsigned i;
+
+    for (i = 0; i < N_THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, body, &workers[i]), 0);
+    for (i = 0; i < N_THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(workers[i].n_spoiled, 0);
+        n_served += workers[i].n_served;
+    }
+    return n_served;
+}
+
 static void threads_never_share_a_range(void **state)
 {
     struct worker workers[N_THREADS];
-    pthread_t threads[N_THREADS];
     uint64_t offsets[MAX_LIVE];
     unsigned n_served = 0;
     unsigned i, round;
@@ -420,22 +474,92 @@ static void threads_never_share_a_range(void **state)
     make_table(offsets);
     for (round = 0; round < sp_test_scaled(200); round++) {
         end_and_begin();
-        for (i = 0; i < N_THREADS; i++) {
+        for (i = 0; i < N_THREADS; i++)
             workers[i] = (struct worker){.seed = sp_test_seed() + 31 * round + i,
                                          .mark = (unsigned char)(i + 1),
                                          .n_rounds = 16};
-            assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
-        }
-        for (i = 0; i < N_THREADS; i++) {
-            assert_int_equal(pthread_join(threads[i], NULL), 0);
-            assert_int_equal(workers[i].n_spoiled, 0);
-            n_served += workers[i].n_served;
-        }
+        n_served += run_workers(work, workers);
     }
     assert_true(n_served > 0);
     /* Whatever was refused meanwhile, no flag is left. */
     for (i = 0; i <= world.table.n_cells / 64; i++)
         assert_true(world.table.busy[i] == 0);
+}
+
+/* Each lets go of the range while others take from it: its memory comes back exactly once. */
+static void *work_and_let_go(void *arg)
+{
+    struct worker *worker = arg;
+    void *block = take(256);
+    void *back = NULL;
+
+    if (sp_tg_table_let_go(&world.table))
+        worker->n_served += sp_tg_arena_put(&world.table.arenas[0]) != NULL;
+    if (block != NULL)
+        sp_tg_table_give(&world.table, block, &back);
+    worker->n_served += back != NULL;
+    return NULL;
+}
+
+static void a_range_goes_back_once_whoever_lets_go_of_it(void **state)
+{
+    static const uint64_t offsets[N_THREADS] = {0, 256, 512, 768};
+    unsigned i, round;
+
+    (void)state;
+    for (i = 0; i < N_THREADS; i++)
+        log_alloc(256, 0x1000 * (i + 1));
+    make_record();
+    make_table(offsets);
+    for (round = 0; round < sp_test_scaled(200); round++) {
+        struct worker workers[N_THREADS] = {{0}};
+
+        assert_int_equal(run_workers(work_and_let_go, workers), 1);
+        sp_tg_table_end(&world.table);
+        assert_true(sp_tg_arena_get(&world.table.arenas[0]));
+        sp_tg_arena_set(&world.table.arenas[0], world.memory);
+        sp_tg_table_begin(&world.table);
+    }
+}
+
+static _Atomic bool is_over;
+
+static void *write_entries(void *arg)
+{
+    uintptr_t address = (uintptr_t)arg;
+
+    while (!atomic_load(&is_over)) {
+        log_alloc(100, address);
+        log_free(address);
+    }
+    return NULL;
+}
+
+/* A thread that has seen an iteration may be late: what it writes then is in none. */
+static void late_threads_do_not_disturb_what_is_read(void **state)
+{
+    pthread_t threads[N_THREADS];
+    unsigned i, round;
+
+    (void)state;
+    atomic_store(&is_over, false);
+    for (i = 0; i < N_THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_entries,
+                                        (void *)(uintptr_t)(4096 * (i + 1))),
+                         0);
+    for (round = 0; round < sp_test_scaled(200); round++) {
+        sp_tg_log_begin(&world.log, 0);
+        while (sp_tg_log_n_entries(&world.log) < 100)
+            sched_yield();
+        sp_tg_log_end(&world.log);
+        make_record();
+        if (world.record.n_blocks != atomic_load(&world.log.n_allocs))
+            break;
+    }
+    atomic_store(&is_over, true);
+    for (i = 0; i < N_THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(round, sp_test_scaled(200));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -445,10 +569,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_block_lives_from_its_request_to_its_free),
         CASE(an_address_that_comes_again_is_another_block),
-        CASE(frees_of_older_blocks_are_no_blocks),
         CASE(node_and_size_and_door_tell_requests_apart),
         CASE(hashes_know_the_order_and_the_counts),
         CASE(many_frees_in_a_row_find_room),
+        CASE(frees_of_many_older_blocks_find_room),
         CASE(the_same_sequence_is_served_at_the_planned_places),
         CASE(a_range_in_use_is_not_given_again),
         CASE(what_comes_out_of_order_keeps_its_place_from_the_other),
@@ -459,7 +583,10 @@ int main(void)
         CASE(nothing_is_served_outside_an_iteration),
         CASE(wrong_frees_are_told_from_right_ones),
         CASE(an_arena_goes_back_when_it_is_neither_replayed_nor_in_use),
+        CASE(a_range_that_was_let_go_serves_only_while_a_block_lives),
         CASE(threads_never_share_a_range),
+        CASE(a_range_goes_back_once_whoever_lets_go_of_it),
+        CASE(late_threads_do_not_disturb_what_is_read),
     };
 
     return cmocka_run_group_tests_name("taskgraph", tests, NULL, NULL);

@@ -20,7 +20,7 @@ static const struct starpool_location locations[N_NODES] = {
     {STARPOOL_HOST_NUMA, 1},
 };
 static const bool is_served[N_NODES] = {true, true};
-static const struct sp_tg_nodes nodes = {locations, is_served, N_NODES};
+static const struct sp_tg_nodes nodes = {locations, is_served, N_NODES, 0};
 
 static struct {
     struct sp_tg_log log;
@@ -31,7 +31,7 @@ static int setup(void **state)
 {
     (void)state;
     memset(&world, 0, sizeof(world));
-    sp_tg_log_begin(&world.log);
+    sp_tg_log_begin(&world.log, 0);
     return 0;
 }
 
@@ -96,7 +96,7 @@ static void plans_keep_live_blocks_apart(void **state)
             log_alloc(1 + sp_test_random_below(&seed, 200 * KIB), live[at]);
     }
     make_record();
-    assert_ok(sp_tg_plan_init(&plan, &world.record, &nodes, 0, 0));
+    assert_ok(sp_tg_plan_init(&plan, &world.record, &nodes, 0));
     check_apart(&plan);
     assert_true(plan.lower_bound <= plan.tight_bytes);
     assert_true(plan.peak_bytes <= plan.tight_bytes + plan.tight_bytes / 20);
@@ -114,11 +114,11 @@ static void room_makes_lives_longer(void **state)
         log_free(4096 * i);
     }
     make_record();
-    assert_ok(sp_tg_plan_init(&plan, &world.record, &nodes, 0, 0));
+    assert_ok(sp_tg_plan_init(&plan, &world.record, &nodes, 0));
     assert_int_equal(plan.tight_bytes, KIB * KIB);
     assert_int_equal(plan.peak_bytes, KIB * KIB);
     sp_tg_plan_fini(&plan);
-    assert_ok(sp_tg_plan_init(&plan, &world.record, &nodes, 0, 8 * KIB * KIB));
+    assert_ok(sp_tg_plan_init(&plan, &world.record, &nodes, 8 * KIB * KIB));
     assert_int_equal(plan.tight_bytes, KIB * KIB);
     assert_int_equal(plan.peak_bytes, 8 * KIB * KIB);
     assert_true(plan.spread > 0);
@@ -128,7 +128,7 @@ static void room_makes_lives_longer(void **state)
 static void each_place_has_an_arena_and_what_is_not_served_has_none(void **state)
 {
     static const bool only_first[N_NODES] = {true, false};
-    struct sp_tg_nodes some = {locations, only_first, N_NODES};
+    struct sp_tg_nodes some = {locations, only_first, N_NODES, 0};
     struct sp_tg_request requests[] = {{100, 0, 0}, {100, 1, 0}};
     struct sp_tg_plan plan;
 
@@ -136,11 +136,11 @@ static void each_place_has_an_arena_and_what_is_not_served_has_none(void **state
     sp_tg_log_alloc(&world.log, &requests[0], (void *)0x1000, SP_TG_NONE);
     sp_tg_log_alloc(&world.log, &requests[1], (void *)0x2000, SP_TG_NONE);
     make_record();
-    assert_ok(sp_tg_plan_init(&plan, &world.record, &nodes, 0, 0));
+    assert_ok(sp_tg_plan_init(&plan, &world.record, &nodes, 0));
     assert_int_equal(plan.n_arenas, 2);
     assert_int_equal(plan.nodes[1], 1);
     sp_tg_plan_fini(&plan);
-    assert_ok(sp_tg_plan_init(&plan, &world.record, &some, 0, 0));
+    assert_ok(sp_tg_plan_init(&plan, &world.record, &some, 0));
     assert_int_equal(plan.n_arenas, 1);
     assert_int_equal(plan.arenas[1], SP_TG_NONE);
     sp_tg_plan_fini(&plan);
@@ -287,7 +287,8 @@ static void blocks_are_used_by_the_tasks_of_their_data(void **state)
     log_alloc(300, 0x3000);
     log_free(0x1000);
     make_record();
-    assert_ok(sp_tg_tasks_graph(&tasks, &world.record, locations, "scripted", &graph, &counts));
+    assert_ok(
+        sp_tg_tasks_graph(&tasks, &world.record, locations, 0, "scripted", &graph, &counts));
     assert_ok(starpool_graph_get_info(graph, &info));
     assert_int_equal(counts.n_known, 2);
     assert_int_equal(info.n_nodes, 3);
@@ -300,6 +301,75 @@ static void blocks_are_used_by_the_tasks_of_their_data(void **state)
     assert_ok(starpool_graph_get_block(graph, 2, &block));
     assert_true(block.is_input && block.is_output);
     starpool_graph_destroy(graph);
+    sp_tg_tasks_fini(&tasks);
+}
+
+/* The plan of a timed graph with one block of each size. */
+static struct starpool_plan *plan_of_sizes(const uint64_t *sizes, unsigned n)
+{
+    struct starpool_plan_config config;
+    struct starpool_graph_block block;
+    struct starpool_graph *graph;
+    struct starpool_plan *plan;
+    unsigned i;
+
+    assert_ok(starpool_graph_create("sizes", &graph));
+    for (i = 0; i < n; i++) {
+        starpool_graph_block_init(&block);
+        block.size = sizes[i];
+        block.alignment = sp_tg_plan_align(sizes[i], 0);
+        block.location = locations[0];
+        block.upper = 1;
+        assert_ok(starpool_graph_add_block(graph, &block, NULL));
+    }
+    starpool_plan_config_init(&config);
+    assert_ok(starpool_plan(graph, &config, &plan));
+    starpool_graph_destroy(graph);
+    return plan;
+}
+
+static void only_plans_with_the_same_blocks_are_taken(void **state)
+{
+    static const struct {
+        uint64_t sizes[3];
+        unsigned n;
+        enum starpool_status expected;
+    } given[] = {
+        {{100, 40000}, 2, STARPOOL_OK},
+        {{100}, 1, STARPOOL_EINVAL},
+        {{100, 40000, 100}, 3, STARPOOL_EINVAL},
+        {{100, 90000}, 2, STARPOOL_EINVAL},
+    };
+    struct starpool_plan *plan;
+    struct sp_tg_plan taken;
+    size_t i;
+
+    (void)state;
+    log_alloc(100, 0x1000);
+    log_alloc(40000, 0x2000);
+    make_record();
+    for (i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+        plan = plan_of_sizes(given[i].sizes, given[i].n);
+        assert_int_equal(sp_tg_plan_init_from(&taken, &world.record, &nodes, plan),
+                         given[i].expected);
+        if (given[i].expected == STARPOOL_OK)
+            sp_tg_plan_fini(&taken);
+        starpool_plan_destroy(plan);
+    }
+}
+
+/* The order may be being read by then, or be another recording's. */
+static void a_refusal_after_the_recording_changes_nothing(void **state)
+{
+    static const char data[1];
+    struct sp_tg_tasks tasks;
+
+    (void)state;
+    begin_tasks(&tasks);
+    submit(&tasks, data, SP_TG_WRITE);
+    sp_tg_tasks_end(&tasks);
+    sp_tg_tasks_cancel(&tasks, 0);
+    assert_false(tasks.tasks[0].is_cancelled);
     sp_tg_tasks_fini(&tasks);
 }
 
@@ -316,6 +386,8 @@ int main(void)
         CASE(declared_dependencies_and_tags_order_tasks),
         CASE(refused_tasks_order_nothing),
         CASE(blocks_are_used_by_the_tasks_of_their_data),
+        CASE(only_plans_with_the_same_blocks_are_taken),
+        CASE(a_refusal_after_the_recording_changes_nothing),
     };
 
     return cmocka_run_group_tests_name("taskgraph_plan", tests, NULL, NULL);

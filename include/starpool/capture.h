@@ -110,7 +110,7 @@ struct starpool_footprint {
  * for each location that a block of the graph or a pool is in.
  *
  * Blocks without a known address, as in a graph that was read from a file, count as a plan of
- * them would need (starpool_plan_create()) with the nodes as they are.
+ * them would need (starpool_plan()) with the nodes as they are.
  *
  * @param graph           as starpool_graph_from_capture() made it; NULL: pools only
  * @param footprints_out  [n_footprints] one a location

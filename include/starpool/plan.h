@@ -81,7 +81,8 @@ STARPOOL_API void starpool_plan_config_init(struct starpool_plan_config *config)
  *
  * @retval STARPOOL_OK      `*plan_out` is set, also if what is planned does not fit
  * @retval STARPOOL_EINVAL  a pointer is NULL; the configuration is not valid; or the graph is
- * none: a cycle, a block used before its allocation or after its free, sizes beyond 2^62 bytes
+ * none: a cycle, a block used before its allocation or after its free, sizes that, each with
+ * twice its alignment, come to more than 2^62 bytes, times of 2^63 or more
  * @retval STARPOOL_ENOMEM  no memory for the planner's own data
  *
  * Threads: any, at once; the graph must not change meanwhile.

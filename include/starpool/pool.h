@@ -56,7 +56,8 @@ enum starpool_captured_free {
     STARPOOL_FREE_REFUSE,         /**< the free is refused, as the driver does */
     STARPOOL_FREE_AT_CAPTURE_END, /**< it is free when the capture has ended; the caller vouches
                                        that no captured work uses it, and leaves the stream be
-                                       until a call of starpool has come after that */
+                                       until a call of starpool has come after that, of the same
+                                       thread if the stream is STARPOOL_STREAM_PER_THREAD */
 };
 
 /**

@@ -80,7 +80,8 @@ starpool_starpu_pool(unsigned node, struct starpool_pool **pool_out);
 /**
  * Begin to capture an iteration: what is asked of StarPU's memory nodes, and the tasks that are
  * submitted, until starpool_starpu_capture_end(). Waits for all tasks first. The pools serve
- * meanwhile as ever, and nothing of it is a capture of CUDA: transfers stay StarPU's own.
+ * meanwhile as ever, and nothing of it is a capture of CUDA: transfers stay StarPU's own. What
+ * is being captured or replayed when StarPU is shut down ends when it is started again.
  *
  * @param name  for reports and files; copied; NULL: "iteration"
  *
@@ -125,8 +126,9 @@ starpool_starpu_capture_end(struct starpool_graph **graph_out);
  *              observed in the capture, and planned again if two replays change alike
  *
  * @retval STARPOOL_OK        it is being replayed
- * @retval STARPOOL_EINVAL    `plan` is of another graph, or its addresses are not aligned
- * @retval STARPOOL_ENOTREADY nothing was captured
+ * @retval STARPOOL_EINVAL    `plan` is of a graph with other blocks, or its addresses are not
+ *                            aligned
+ * @retval STARPOOL_ENOTREADY nothing was captured, or StarPU was started anew with other nodes
  * @retval STARPOOL_EBUSY     an iteration is being captured or replayed
  * @retval STARPOOL_ENOTSUP, STARPOOL_ENOMEM, STARPOOL_ENOTINIT, STARPOOL_ENOTPERM as above
  *

@@ -23,6 +23,10 @@ struct sp_model_captured_event;
 /* ---- operations ----------------------------------------------------------------------------
  */
 
+/* The next operation may not be for the stream to execute: for who would have to make up
+ * `work` only to be told so. */
+bool sp_model_capture_takes(const struct sp_model_stream *stream);
+
 /*
  * Every operation of a stream asks this first, after its own arguments have been checked: true
  * if the operation is not for the stream to execute, and then the answer. A node for `work` was

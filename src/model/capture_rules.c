@@ -76,11 +76,12 @@ sp_cu_result sp_model_capture_unsafe(void)
 sp_cu_result sp_model_capture_call(int call)
 {
     enum { ATTRIBUTES = 1, EVERYTHING };
-    unsigned pool_calls = sp_model_switch(SP_SWITCH_pool_calls);
+    unsigned pool_calls;
 
-    switch (kinds[call]) {
-    case KIND_SAFE:
+    if (kinds[call] == KIND_SAFE)
         return SP_CU_SUCCESS;
+    pool_calls = sp_model_switch(SP_SWITCH_pool_calls);
+    switch (kinds[call]) {
     case KIND_MANAGEMENT:
         return pool_calls == ATTRIBUTES ? SP_CU_SUCCESS : sp_model_capture_unsafe();
     case KIND_LOOKUP:
@@ -103,7 +104,8 @@ static struct sp_model_stream *find_blocking(struct sp_model_stream *stream)
 
 bool sp_model_capture_is_implied(const struct sp_model_stream *stream)
 {
-    return stream->is_legacy && find_blocking(stream->context->streams) != NULL;
+    return sp_model_captures() != NULL && stream->is_legacy &&
+           find_blocking(stream->context->streams) != NULL;
 }
 
 sp_cu_result sp_model_capture_implicit(struct sp_model_stream *stream)

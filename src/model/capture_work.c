@@ -155,10 +155,15 @@ static sp_cu_result take(struct sp_model_stream *stream, const struct sp_model_w
     return result;
 }
 
+bool sp_model_capture_takes(const struct sp_model_stream *stream)
+{
+    return stream->member != NULL || sp_model_capture_is_implied(stream);
+}
+
 bool sp_model_capture_work(struct sp_model_stream *stream, const struct sp_model_work *work,
                            sp_cu_result *result_out)
 {
-    if (stream->member == NULL && !sp_model_capture_is_implied(stream))
+    if (!sp_model_capture_takes(stream))
         return false;
     *result_out = take(stream, work);
     return true;

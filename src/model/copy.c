@@ -117,7 +117,7 @@ static sp_cu_result queue_copy(struct sp_model_stream *stream, uintptr_t target,
 
     if (target == 0 || source == 0)
         return SP_CU_INVALID_VALUE;
-    if (capture_copy(stream, target, source, size, &result))
+    if (sp_model_capture_takes(stream) && capture_copy(stream, target, source, size, &result))
         return result;
     result = check(stream, target, source, size);
     if (result != SP_CU_SUCCESS)
@@ -167,7 +167,7 @@ static sp_cu_result queue_filling(struct sp_model_stream *stream, const struct f
 
     if (target == 0 || (wanted->is_wide && (wanted->n > SIZE_MAX / 4 || target % 4 != 0)))
         return SP_CU_INVALID_VALUE;
-    if (capture_filling(stream, wanted, size, &result))
+    if (sp_model_capture_takes(stream) && capture_filling(stream, wanted, size, &result))
         return result;
     result = check(stream, target, 0, size);
     if (result != SP_CU_SUCCESS)

@@ -143,43 +143,30 @@ bool sp_model_exec_place_all(struct sp_model_exec *exec)
 /* ---- beginning and end ---------------------------------------------------------------------
  */
 
-/* References to the user objects of a graph and of those inside it; false without memory. */
-static bool hold_objects(struct sp_model_held **held, const struct sp_model_graph *graph)
+/* The user objects of steps and of their parts are put at the end of a list. */
+static struct sp_model_held **move_objects(struct sp_model_held **held,
+                                           struct sp_model_steps *steps)
 {
-    bool is_held = true;
+    *held = steps->held;
+    steps->held = NULL;
+    while (*held != NULL)
+        held = &(*held)->next;
+    for (size_t i = 0; i < steps->n; i++) {
+        for (size_t j = 0; j < steps->all[i].n_parts; j++)
+            held = move_objects(held, &steps->all[i].parts[j]);
+    }
+    return held;
+}
+
+void sp_model_exec_retire(struct sp_model_exec *exec, struct sp_model_steps *old)
+{
+    struct sp_model_held **held = &exec->held_before;
 
     while (*held != NULL)
         held = &(*held)->next;
-    if (!sp_model_held_copy(held, graph->held))
-        return false;
-    for (const struct sp_model_node *node = graph->first; is_held && node != NULL;
-         node = node->next) {
-        if (node->work.type == SP_CU_NODE_GRAPH)
-            is_held = hold_objects(held, node->work.child);
-        for (unsigned i = 0; node->work.type == SP_CU_NODE_CONDITIONAL && is_held &&
-                             i < node->work.condition.params.size;
-             i++)
-            is_held = hold_objects(held, node->work.condition.bodies[i]);
-    }
-    return is_held;
-}
-
-bool sp_model_exec_hold_objects(struct sp_model_exec *exec, const struct sp_model_graph *graph)
-{
-    struct sp_model_held *held = NULL;
-    struct sp_model_held **before = &exec->held_before;
-
-    if (!hold_objects(&held, graph)) {
-        sp_model_held_put(&held);
-        return false;
-    }
-    while (*before != NULL)
-        before = &(*before)->next;
-    *before = exec->held;
-    exec->held = held;
-    if (exec->n_in_flight == 0)
-        sp_model_held_put(&exec->held_before);
-    return true;
+    if (exec->n_in_flight > 0)
+        (void)move_objects(held, old);
+    sp_model_steps_fini(old);
 }
 
 /* Nothing of it is in flight any more. */
@@ -187,7 +174,6 @@ static void delete_exec(struct sp_model_exec *exec)
 {
     sp_model_exec_detach(exec);
     sp_model_held_put(&exec->held_before);
-    sp_model_held_put(&exec->held);
     sp_model_steps_fini(&exec->steps);
     *exec->link = exec->next;
     if (exec->next != NULL)
@@ -334,8 +320,7 @@ static sp_cu_result fill(struct sp_model_exec *exec, struct sp_model_graph *grap
         result = sp_model_steps_check_order(&exec->steps);
     if (result == SP_CU_SUCCESS)
         result = sp_model_steps_visit(&exec->steps, check_loop, NULL);
-    if (result == SP_CU_SUCCESS &&
-        (!sp_model_exec_place_all(exec) || !sp_model_exec_hold_objects(exec, graph)))
+    if (result == SP_CU_SUCCESS && !sp_model_exec_place_all(exec))
         result = SP_CU_OUT_OF_MEMORY;
     return result;
 }

@@ -10,6 +10,7 @@
 struct sp_model_steps {
     struct sp_model_step *all; /* [n] */
     size_t n;
+    struct sp_model_held *held; /* the graph's user objects */
 };
 
 /* A copy of a node. Of its work, the child and the bodies are in `parts`. */
@@ -41,8 +42,7 @@ struct sp_model_exec {
     struct sp_model_graph *graph; /* that it was made from; NULL once that has gone */
     struct sp_model_steps steps;
     bool has_memory, has_condition;
-    struct sp_model_held *held;
-    struct sp_model_held *held_before;  /* an update: for the launches that are in flight */
+    struct sp_model_held *held_before;  /* of steps that are gone, for launches in flight */
     struct sp_model_exec_place *places; /* [n_places] */
     size_t n_places;
     struct sp_model_share *shares; /* [n_shares] one a device */
@@ -100,9 +100,9 @@ struct sp_model_exec *sp_model_exec_find(sp_cu_exec handle);
  * and nothing changed. */
 bool sp_model_exec_place_all(struct sp_model_exec *exec);
 
-/* Its references to user objects become those of a graph; launches that are in flight keep what
- * they have. False without memory, and nothing changed. */
-bool sp_model_exec_hold_objects(struct sp_model_exec *exec, const struct sp_model_graph *graph);
+/* Steps of it that no later launch executes go; launches that are in flight keep the user
+ * objects. */
+void sp_model_exec_retire(struct sp_model_exec *exec, struct sp_model_steps *old);
 
 /* One launch less is in flight. */
 void sp_model_exec_landed(struct sp_model_exec *exec);

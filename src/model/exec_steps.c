@@ -72,7 +72,7 @@ sp_cu_result sp_model_steps_copy(const struct sp_model_graph *graph,
     if (result != SP_CU_SUCCESS)
         return result;
     steps.all = calloc(graph->n_nodes + 1, sizeof(steps.all[0]));
-    if (steps.all == NULL)
+    if (steps.all == NULL || !sp_model_held_copy(&steps.held, graph->held))
         result = SP_CU_OUT_OF_MEMORY;
     for (size_t i = 0; result == SP_CU_SUCCESS && i < graph->n_nodes; i++)
         nodes[i]->n_walked = i;
@@ -104,6 +104,7 @@ void sp_model_steps_fini(struct sp_model_steps *steps)
     for (size_t i = 0; i < steps->n; i++)
         fini_step(&steps->all[i]);
     free(steps->all);
+    sp_model_held_put(&steps->held);
     *steps = (struct sp_model_steps){.n = 0};
 }
 
@@ -144,7 +145,7 @@ sp_cu_result sp_model_steps_rebuild(const struct sp_model_steps *steps,
     struct sp_model_node **nodes = calloc(steps->n + 1, sizeof(struct sp_model_node *));
     sp_cu_result result = SP_CU_SUCCESS;
 
-    if (graph == NULL || nodes == NULL)
+    if (graph == NULL || nodes == NULL || !sp_model_held_copy(&graph->held, steps->held))
         result = SP_CU_OUT_OF_MEMORY;
     for (size_t i = 0; result == SP_CU_SUCCESS && i < steps->n; i++)
         result = rebuild_step(&steps->all[i], graph, nodes, i);

@@ -163,7 +163,7 @@ static sp_cu_result queue_value(sp_cu_stream handle, const struct value *wanted,
         return result;
     if (address == 0 || address % sizeof(uint32_t) != 0)
         return SP_CU_INVALID_VALUE;
-    if (capture_value(stream, wanted, is_write, &result))
+    if (sp_model_capture_takes(stream) && capture_value(stream, wanted, is_write, &result))
         return result;
     result = sp_model_prepare(stream, &at);
     if (result == SP_CU_SUCCESS)

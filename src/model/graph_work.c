@@ -22,11 +22,27 @@ struct side {
     size_t pitch, height;
 };
 
+/* All of it has addresses: no size below is cut off. */
+static bool is_side_bounded(const struct side *side, const struct sp_cu_memcpy3d *copy)
+{
+    uintptr_t base = side->type == SP_CU_MEMORY_TYPE_HOST ? side->host : side->device;
+    size_t y, z, slice = 0, end = base;
+
+    return !__builtin_add_overflow(side->y, copy->height - 1, &y) &&
+           !__builtin_add_overflow(side->z, copy->depth - 1, &z) &&
+           (z == 0 || !__builtin_mul_overflow(side->pitch, side->height, &slice)) &&
+           !__builtin_mul_overflow(slice, z, &z) && !__builtin_add_overflow(end, z, &end) &&
+           !__builtin_mul_overflow(side->pitch, y, &y) &&
+           !__builtin_add_overflow(end, y, &end) &&
+           !__builtin_add_overflow(end, side->x_bytes, &end) &&
+           !__builtin_add_overflow(end, copy->width_bytes, &end);
+}
+
 static bool is_side_valid(const struct side *side, const struct sp_cu_memcpy3d *copy)
 {
     bool has_rows = copy->height > 1 || copy->depth > 1;
 
-    if (side->lod != 0 || side->reserved != NULL)
+    if (side->lod != 0 || side->reserved != NULL || !is_side_bounded(side, copy))
         return false;
     if ((side->type == SP_CU_MEMORY_TYPE_HOST ? side->host : side->device) == 0)
         return false;
@@ -69,6 +85,17 @@ static sp_cu_result check_copy(const struct sp_cu_memcpy_params *params)
 
 /* ---- memsets, functions, events -------------------------------------------------------- */
 
+/* All of it has addresses: no size below is cut off. */
+static bool is_set_bounded(const struct sp_cu_memset_params *set)
+{
+    size_t width, rows = 0, end = set->target;
+
+    return !__builtin_mul_overflow(set->width, set->element_size, &width) &&
+           (set->height == 1 || !__builtin_mul_overflow(set->height - 1, set->pitch, &rows)) &&
+           !__builtin_add_overflow(end, rows, &end) &&
+           !__builtin_add_overflow(end, width, &end);
+}
+
 /* Memory of pools belongs to no context, and a node sets memory of its own context's
  * (INTER-08). */
 static sp_cu_result check_set(const struct sp_cu_memset_params_v2 *params)
@@ -78,7 +105,7 @@ static sp_cu_result check_set(const struct sp_cu_memset_params_v2 *params)
     unsigned size = set->element_size;
 
     if ((size != 1 && size != 2 && size != 4) || set->width == 0 || set->height == 0 ||
-        set->width > SIZE_MAX / size)
+        !is_set_bounded(set))
         return SP_CU_INVALID_VALUE;
     if (set->height > 1 && (set->pitch < set->width * size || set->pitch % size != 0))
         return SP_CU_INVALID_VALUE;

@@ -95,12 +95,18 @@ static sp_cu_result check_uses(struct sp_model_step *step, void *arg)
 
 static sp_cu_result submit_alloc(struct sp_model_stream *stream, struct sp_model_alloc *alloc)
 {
+    struct sp_model_alloc **live = &alloc->segment->live;
     struct sp_point at;
     sp_cu_result result = sp_model_submit(stream, SP_OP_ALLOC, 0, NULL, NULL, &at);
 
-    if (result == SP_CU_SUCCESS)
-        sp_model_alloc_begin(alloc, at);
-    return result;
+    if (result != SP_CU_SUCCESS)
+        return result;
+    /* Two that take turns may both be there if a free is not ordered after its allocation
+     * (GNODE-10): then the later one has the addresses. */
+    if (*live != NULL)
+        sp_model_alloc_end(*live, stream, at);
+    sp_model_alloc_begin(alloc, at);
+    return SP_CU_SUCCESS;
 }
 
 static sp_cu_result submit_free(struct sp_model_stream *stream, struct sp_model_alloc *alloc)

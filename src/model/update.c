@@ -111,34 +111,33 @@ static void keep_names(struct sp_model_steps *new, const struct sp_model_steps *
     }
 }
 
-/* What was attached is attached anew by the next launch, if it is other memory. */
-static sp_cu_result exchange(struct sp_model_exec *exec, struct sp_model_steps *steps,
-                             const struct sp_model_graph *graph)
+/* What was attached is attached anew by the next launch, if it is other memory. The steps are
+ * taken, or gone. */
+static sp_cu_result exchange(struct sp_model_exec *exec, struct sp_model_steps *steps)
 {
     struct sp_model_steps old = exec->steps;
 
-    if (!sp_model_exec_hold_objects(exec, graph))
-        return SP_CU_OUT_OF_MEMORY;
     keep_names(steps, &old);
     if (exec->has_memory)
         sp_model_exec_detach(exec);
     exec->steps = *steps;
     if (exec->has_memory && !sp_model_exec_place_all(exec)) {
         exec->steps = old;
+        sp_model_steps_fini(steps);
         return SP_CU_OUT_OF_MEMORY;
     }
-    *steps = old;
+    sp_model_exec_retire(exec, &old);
     return SP_CU_SUCCESS;
 }
 
-/* A graph that another executable was made from is refused (GNODE-32). */
+/* One with memory nodes that another executable was made from is refused (GNODE-32). */
 static sp_cu_result check_graph(const struct sp_model_exec *exec,
                                 const struct sp_model_graph *graph,
                                 struct sp_cu_update_result *info)
 {
     for (const struct sp_model_exec *other = graph->execs; other != NULL;
          other = other->next_of_graph) {
-        if (other != exec)
+        if (graph->has_memory && other != exec)
             return refuse(info, SP_CU_UPDATE_NOT_SUPPORTED, NULL, NULL);
     }
     return SP_CU_SUCCESS;
@@ -156,7 +155,7 @@ static sp_cu_result update_from(struct sp_model_exec *exec, const struct sp_mode
         return result;
     result = compare(&exec->steps, &steps, info);
     if (result == SP_CU_SUCCESS)
-        result = exchange(exec, &steps, graph);
+        return exchange(exec, &steps);
     sp_model_steps_fini(&steps);
     return result;
 }
@@ -209,43 +208,53 @@ static struct sp_model_step *find_in(const struct sp_model_steps *steps, sp_cu_n
 }
 
 /* The executable's copy of a node; NULL if it has none. */
-static struct sp_model_step *find_step(sp_cu_exec handle, sp_cu_node node)
+static struct sp_model_step *find_step(const struct sp_model_exec *exec, sp_cu_node node)
 {
-    const struct sp_model_exec *exec = sp_model_exec_find(handle);
-
     return exec == NULL || sp_model_node_find(node) == NULL ? NULL
                                                             : find_in(&exec->steps, node);
 }
 
 /* The child's nodes get the parameters of another graph's of the same shape. */
-static sp_cu_result set_child(struct sp_model_step *step, sp_cu_graph handle)
+static sp_cu_result exchange_child(struct sp_model_exec *exec, struct sp_model_step *step,
+                                   const struct sp_model_graph *graph)
 {
-    const struct sp_model_graph *graph = sp_model_graph_find(handle);
     struct sp_cu_update_result info;
     struct sp_model_steps steps, old = step->parts[0];
+    sp_cu_result result = sp_model_steps_copy(graph, &steps);
+
+    if (result != SP_CU_SUCCESS)
+        return result;
+    if (compare(&old, &steps, &info) != SP_CU_SUCCESS) {
+        sp_model_steps_fini(&steps);
+        return SP_CU_INVALID_VALUE;
+    }
+    keep_names(&steps, &old);
+    step->parts[0] = steps;
+    sp_model_exec_retire(exec, &old);
+    return SP_CU_SUCCESS;
+}
+
+static sp_cu_result set_child(struct sp_model_exec *exec, struct sp_model_step *step,
+                              sp_cu_graph handle)
+{
+    const struct sp_model_graph *graph = sp_model_graph_find(handle);
     sp_cu_result result;
 
     if (graph == NULL)
         return SP_CU_INVALID_VALUE;
+    if (graph->is_moved)
+        return sp_model_moved_result();
     if (graph->has_memory || graph->has_condition)
         return SP_CU_NOT_SUPPORTED;
-    result = sp_model_steps_copy(graph, &steps);
-    if (result != SP_CU_SUCCESS)
-        return result;
-    result = compare(&old, &steps, &info);
-    if (result == SP_CU_SUCCESS) {
-        keep_names(&steps, &old);
-        step->parts[0] = steps;
-        steps = old;
-    }
-    sp_model_steps_fini(&steps);
-    return result == SP_CU_GRAPH_EXEC_UPDATE_FAILURE ? SP_CU_INVALID_VALUE : result;
+    result = sp_model_capture_instantiate(graph);
+    return result == SP_CU_SUCCESS ? exchange_child(exec, step, graph) : result;
 }
 
 /* Nodes that allocate, free or choose keep what they have (GNODE-28). */
-static sp_cu_result set_locked(sp_cu_exec exec, sp_cu_node node,
+static sp_cu_result set_locked(sp_cu_exec handle, sp_cu_node node,
                                const struct sp_cu_node_params *params)
 {
+    struct sp_model_exec *exec = sp_model_exec_find(handle);
     struct sp_model_step *step = find_step(exec, node);
     struct sp_model_work work;
     sp_cu_result result;
@@ -254,7 +263,7 @@ static sp_cu_result set_locked(sp_cu_exec exec, sp_cu_node node,
         !sp_model_params_are_clean(params))
         return SP_CU_INVALID_VALUE;
     if (params->type == SP_CU_NODE_GRAPH)
-        return set_child(step, params->child.graph);
+        return set_child(exec, step, params->child.graph);
     result = sp_model_work_of(params, &work);
     if (result == SP_CU_SUCCESS)
         step->work = work;
@@ -271,7 +280,7 @@ sp_cu_result sp_model_cuGraphExecNodeSetParams(sp_cu_exec exec, sp_cu_node node,
 /* The copy of a node that can be switched off: only copies and memsets can. */
 static struct sp_model_step *find_switched(sp_cu_exec exec, sp_cu_node node)
 {
-    struct sp_model_step *step = find_step(exec, node);
+    struct sp_model_step *step = find_step(sp_model_exec_find(exec), node);
 
     return step != NULL && (step->work.type == SP_CU_NODE_MEMCPY ||
                             step->work.type == SP_CU_NODE_MEMSET)

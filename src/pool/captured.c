@@ -57,6 +57,13 @@ bool sp_captured_owned(const void *ptr, struct sp_owned *owned_out)
            (owned_out->kind != SP_OWNED_NODE || !sp_driver_pool_find_alloc(ptr, &alloc));
 }
 
+bool sp_captured_has_left(const void *ptr, const struct sp_owned *owned)
+{
+    struct sp_owned now;
+
+    return owned->kind == SP_OWNED_HELD && !owned->is_freed && !sp_captured_owned(ptr, &now);
+}
+
 /* ---- nodes ------------------------------------------------------------------------------- */
 
 static enum starpool_status alloc_node(struct sp_owner *owner, struct starpool_pool *pool,
@@ -84,16 +91,12 @@ static enum starpool_status alloc_node(struct sp_owner *owner, struct starpool_p
     return status;
 }
 
-static int device_of(const struct sp_owned *owned)
-{
-    return owned->location.kind == STARPOOL_DEVICE ? owned->location.id : 0;
-}
-
 static enum starpool_status free_node(struct sp_owner *owner, const struct sp_owned *owned,
                                       starpool_stream stream)
 {
     struct sp_context context;
-    enum starpool_status status = sp_context_enter(owner->driver, device_of(owned), &context);
+    enum starpool_status status =
+        sp_context_enter(owner->driver, sp_owned_device(owned), &context);
 
     if (status != STARPOOL_OK)
         return status;
@@ -115,7 +118,7 @@ static enum starpool_status free_launched(const struct sp_owned *owned, starpool
     enum starpool_status status = sp_driver_get(&driver);
 
     if (status == STARPOOL_OK)
-        status = sp_context_enter(driver, device_of(owned), &context);
+        status = sp_context_enter(driver, sp_owned_device(owned), &context);
     if (status != STARPOOL_OK)
         return status;
     if (stream == STARPOOL_STREAM_HOST)
@@ -334,6 +337,18 @@ enum starpool_status sp_captured_alloc(struct starpool_pool *pool, size_t size,
 
 /* ---- frees ------------------------------------------------------------------------------- */
 
+/* The pool that an address is of, referenced, if it is still there: nothing keeps that of an
+ * allocation node. */
+static struct starpool_pool *get_pool(const struct sp_owned *owned)
+{
+    struct starpool_pool *pool = NULL;
+
+    do
+        pool = sp_registry_next(pool);
+    while (pool != NULL && pool != owned->pool);
+    return pool;
+}
+
 static enum starpool_status free_in_graph(struct sp_owner *owner, const struct sp_owned *owned,
                                           starpool_stream stream)
 {
@@ -374,32 +389,48 @@ static enum starpool_status free_of_pool(const struct sp_driver *driver,
     return status;
 }
 
+/* What a graph has. */
+static enum starpool_status free_owned(const struct sp_driver *driver,
+                                       const struct sp_capture *capture,
+                                       const struct sp_owned *owned, starpool_stream stream)
+{
+    struct starpool_pool *pool;
+    struct sp_owner *owner;
+    enum starpool_status status = sp_owner_get(driver, capture, &owner);
+
+    if (status != STARPOOL_OK)
+        return status;
+    status = free_in_graph(owner, owned, stream);
+    sp_owner_put(owner);
+    pool = status == STARPOOL_OK ? get_pool(owned) : NULL;
+    if (pool != NULL) {
+        count_capture(pool, false);
+        sp_registry_put(pool);
+    }
+    return status;
+}
+
 enum starpool_status sp_captured_free(void *ptr, starpool_stream stream)
 {
     const struct sp_driver *driver;
     struct starpool_pool *pool;
     struct sp_capture capture;
     struct sp_owned owned;
-    struct sp_owner *owner;
     enum starpool_status status = get_capture(stream, &driver, &capture);
 
     if (status != STARPOOL_OK)
         return status;
-    if (!sp_captured_owned(ptr, &owned)) {
-        status = starpool_pool_of(ptr, &pool);
-        if (status == STARPOOL_OK)
-            status = free_of_pool(driver, &capture, pool, ptr, stream);
-        else
-            sp_wrong_free(ptr, true);
-    } else {
-        status = sp_owner_get(driver, &capture, &owner);
-        if (status == STARPOOL_OK) {
-            status = free_in_graph(owner, &owned, stream);
-            sp_owner_put(owner);
-        }
-        pool = owned.kind == SP_OWNED_NODE ? NULL : owned.pool; /* A node's may have gone. */
+    if (sp_captured_owned(ptr, &owned)) {
+        status = free_owned(driver, &capture, &owned, stream);
+        if (status != STARPOOL_EINVAL || !sp_captured_has_left(ptr, &owned))
+            return status;
     }
-    if (status == STARPOOL_OK && pool != NULL)
+    status = starpool_pool_of(ptr, &pool);
+    if (status == STARPOOL_OK)
+        status = free_of_pool(driver, &capture, pool, ptr, stream);
+    else
+        sp_wrong_free(ptr, true);
+    if (status == STARPOOL_OK)
         count_capture(pool, false);
     return status;
 }
@@ -436,7 +467,7 @@ bool sp_captured_give(void *ptr, starpool_stream handle, enum starpool_status *s
         *status_out = sp_captured_free(ptr, handle);
     else
         *status_out = status == STARPOOL_OK ? free_outside(&owned, handle) : status;
-    return true;
+    return *status_out != STARPOOL_EINVAL || !sp_captured_has_left(ptr, &owned);
 }
 
 /* ---- questions --------------------------------------------------------------------------- */
@@ -454,16 +485,14 @@ enum starpool_status sp_captured_location(struct starpool_location *location_out
     return status;
 }
 
-/* The pool of an allocation node, if it is still there: no reference is kept. */
+/* No reference is kept. */
 static struct starpool_pool *pool_of(const struct sp_owned *owned)
 {
-    struct starpool_pool *pool = NULL;
+    struct starpool_pool *pool;
 
     if (owned->kind != SP_OWNED_NODE)
         return owned->pool;
-    do
-        pool = sp_registry_next(pool);
-    while (pool != NULL && pool != owned->pool);
+    pool = get_pool(owned);
     if (pool != NULL)
         sp_registry_put(pool);
     return pool;

@@ -23,6 +23,10 @@ bool sp_captured_give(void *ptr, starpool_stream stream, enum starpool_status *s
 /* What a graph has that begins at an address; false if none has. */
 bool sp_captured_owned(const void *ptr, struct sp_owned *owned_out);
 
+/* Whether a block that was found to be kept is none of a graph's any more: another thread has
+ * noticed meanwhile that the graph has gone, and the block is live as any other. */
+bool sp_captured_has_left(const void *ptr, const struct sp_owned *owned);
+
 /* The place of a stream that is captured, which may not be asked: that of the context. */
 STARPOOL_CHECK enum starpool_status
 sp_captured_location(struct starpool_location *location_out);

@@ -3,6 +3,7 @@
 #ifndef SP_CLAIM_H
 #define SP_CLAIM_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +28,9 @@ struct sp_claim {
     struct sp_point after; /* slot SP_SLOT_HOST: nothing */
     bool is_captured;      /* it was freed in a capture of `stream`, which must have ended */
     starpool_stream stream;
+    pthread_t thread; /* that freed it then: some handles mean each thread's own stream */
     struct sp_claim *next;
+    struct sp_claim *more; /* that wait for the end of the same capture */
 };
 
 /* Take a live block. EINVAL: no live block begins there, or another has it; ENOMEM. A block in

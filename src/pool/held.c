@@ -77,6 +77,7 @@ enum starpool_status sp_held_free_at_end(const struct sp_capture *capture, void 
         return status;
     }
     claim->stream = stream;
+    claim->thread = pthread_self();
     claim->is_captured = true;
     claim->is_counted = true;
     count_held(claim->pool, claim->size);
@@ -84,11 +85,13 @@ enum starpool_status sp_held_free_at_end(const struct sp_capture *capture, void 
     return STARPOOL_OK;
 }
 
-/* The first free of a block that is kept. */
+/* The first free of a block that is kept. No mistake is one that is kept no more: its caller
+ * frees it as any other. */
 static enum starpool_status free_kept(const struct sp_owned *owned, struct sp_point after)
 {
     if (!sp_owned_free(owned->start, after)) {
-        sp_wrong_owned(owned, "it has been freed before");
+        if (!sp_captured_has_left((const void *)owned->start, owned))
+            sp_wrong_owned(owned, "it has been freed before");
         return STARPOOL_EINVAL;
     }
     count_held(owned->pool, owned->size);
@@ -165,13 +168,17 @@ static enum starpool_status keep_of_pool(struct sp_owner *owner, void *ptr)
 
 static enum starpool_status keep(struct sp_owner *owner, void *ptr)
 {
+    enum starpool_status status;
     struct sp_owned owned;
 
     if (!sp_captured_owned(ptr, &owned))
         return keep_of_pool(owner, ptr);
     if (owned.kind != SP_OWNED_HELD)
         return owned.capture_id == owner->id ? STARPOOL_OK : STARPOOL_EINVAL;
-    return owned.is_freed ? STARPOOL_EINVAL : sp_owned_hold(owner, owned.start);
+    status = owned.is_freed ? STARPOOL_EINVAL : sp_owned_hold(owner, owned.start);
+    return status == STARPOOL_EINVAL && sp_captured_has_left(ptr, &owned)
+               ? keep_of_pool(owner, ptr)
+               : status;
 }
 
 enum starpool_status starpool_graph_keep(starpool_stream stream, void *ptr)
@@ -201,6 +208,21 @@ enum starpool_status starpool_graph_keep(starpool_stream stream, void *ptr)
 /* ---- cleaning up ---------------------------------------------------------------------------
  */
 
+/* Whether the driver says that nothing is there: that it has no answer says nothing. */
+static bool is_missing(const struct sp_owner *owner, const struct sp_owned *owned)
+{
+    struct sp_context context;
+    sp_cu_result result;
+    sp_cu_ptr base;
+    size_t size;
+
+    if (sp_context_enter(owner->driver, sp_owned_device(owned), &context) != STARPOOL_OK)
+        return false;
+    result = owner->driver->cuMemGetAddressRange(&base, &size, owned->start);
+    sp_context_leave(&context);
+    return result == SP_CU_INVALID_VALUE || result == SP_CU_NOT_FOUND;
+}
+
 /* An allocation that no node of the graph frees may live on; what the driver does not know any
  * more does not. */
 static void collect_nodes(struct sp_owner *owner)
@@ -208,16 +230,8 @@ static void collect_nodes(struct sp_owner *owner)
     struct sp_owned owned;
 
     while (sp_owner_drop_owned(owner, &owned)) {
-        struct sp_capture_guard guard;
-        sp_cu_ptr base;
-        size_t size;
-
-        if (owned.kind != SP_OWNED_NODE || owned.is_freed)
-            continue;
-        sp_capture_guard_begin(owner->driver, &guard);
-        if (owner->driver->cuMemGetAddressRange(&base, &size, owned.start) != SP_CU_SUCCESS)
+        if (owned.kind == SP_OWNED_NODE && !owned.is_freed && is_missing(owner, &owned))
             (void)sp_owned_remove(owned.start, SP_OWNED_NODE, &owned);
-        sp_capture_guard_end(&guard);
     }
 }
 
@@ -233,16 +247,12 @@ static void let_go(const struct sp_owned *owned)
     sp_late_add(claim);
 }
 
-/* Its user has not freed it: it is live as any other. Whoever frees it while it is still known
- * here has only said so. */
-static void give_up(struct sp_owned *owned)
+/* Its user has not freed it: it is live as any other. With the table's lock; only a block of
+ * the store has been claimed, which takes none to return. */
+static void give_up(const struct sp_owned *owned)
 {
     if (owned->what != NULL)
         sp_claim_return(owned->what);
-    if (sp_owned_remove(owned->start, SP_OWNED_HELD, owned) && owned->is_freed) {
-        owned->what = NULL;
-        let_go(owned);
-    }
 }
 
 static void collect_holds(struct sp_owner *owner)
@@ -250,11 +260,9 @@ static void collect_holds(struct sp_owner *owner)
     struct sp_owned owned;
     bool is_last;
 
-    while (sp_owner_drop_hold(owner, &owned, &is_last)) {
+    while (sp_owner_drop_hold(owner, &owned, &is_last, give_up)) {
         if (is_last && owned.is_freed)
             let_go(&owned);
-        else if (is_last)
-            give_up(&owned);
     }
 }
 

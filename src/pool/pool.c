@@ -252,6 +252,7 @@ void starpool_pool_destroy(struct starpool_pool *pool)
                pool->is_default ? "a default pool" : "needed as long as the process runs");
         return;
     }
+    sp_held_notice();
     sp_trace_pool_destroy(pool->id);
     sp_registry_forget(pool);
     sp_driver_pool_close(pool);

@@ -294,7 +294,7 @@ static enum starpool_status call_wait(const struct sp_driver *driver, sp_cu_even
     if (event != NULL)
         return sp_driver_status(driver->cuEventSynchronize(event), "cuEventSynchronize");
     status = sp_capture_query(driver, STARPOOL_STREAM_LEGACY, &capture);
-    if (status == STARPOOL_ECAPTURE_IMPLICIT || sp_owner_is_any())
+    if (status == STARPOOL_ECAPTURE_IMPLICIT || sp_owner_is_capturing())
         return STARPOOL_ECAPTURE_UNSUPPORTED;
     return sp_driver_status(driver->cuCtxSynchronize(), "cuCtxSynchronize");
 }

@@ -134,27 +134,6 @@ static bool tell_of_drivers(const void *ptr)
     return true;
 }
 
-bool sp_wrong_free(void *ptr, bool must_be_ours)
-{
-    struct starpool_pool *pool;
-
-    if (!sp_addrmap_is_ours((uintptr_t)ptr)) {
-        if (must_be_ours && tell_of_drivers(ptr))
-            return true;
-        if (must_be_ours && may_say())
-            sp_log(SP_LOG_ERROR, "free of %p: not the address of a block of any pool", ptr);
-        return false;
-    }
-    pool = pool_around((uintptr_t)ptr);
-    if (pool == NULL)
-        return false; /* The piece has gone meanwhile. */
-    if (may_say())
-        describe(pool, ptr);
-    count(pool);
-    sp_registry_put(pool);
-    return true;
-}
-
 /* ---- captures ---------------------------------------------------------------------------- */
 
 static const char *whose(const struct sp_owned *owned)
@@ -180,6 +159,28 @@ void sp_wrong_owned(const struct sp_owned *owned, const char *why)
                owned->capture_id, why);
 }
 
+/* In memory that a graph has: inside a block, or of an arena; false if it is not there. */
+static bool tell_of_graphs(const void *ptr)
+{
+    struct starpool_block_info info;
+    uintptr_t address = (uintptr_t)ptr;
+    struct sp_owned owned;
+    bool is_block = sp_owned_is_any() && sp_owned_around(address, &owned) &&
+                    (owned.kind != SP_OWNED_NODE || !sp_driver_pool_find(ptr, &info));
+
+    if (!is_block && !sp_owner_find_chunk(address, &owned))
+        return false;
+    if (may_say())
+        sp_log(SP_LOG_ERROR,
+               "free of %p: %s: %zu bytes at %p are %s the graph %p, captured as number "
+               "%" PRIu64,
+               ptr, is_block ? "inside a block" : "freed before", owned.size,
+               (void *)owned.start, whose(&owned), (void *)owned.graph, owned.capture_id);
+    if (owned.kind != SP_OWNED_NODE)
+        count(owned.pool);
+    return true;
+}
+
 void sp_wrong_captured(const void *ptr, const struct starpool_pool *pool,
                        const struct sp_capture *capture)
 {
@@ -188,4 +189,30 @@ void sp_wrong_captured(const void *ptr, const struct starpool_pool *pool,
                "free of %p: %s does not take frees in a capture (captured_free), as here in "
                "number %" PRIu64 " of the graph %p",
                ptr, pool->name, capture->id, (void *)capture->graph);
+}
+
+/* ---- any address ------------------------------------------------------------------------- */
+
+bool sp_wrong_free(void *ptr, bool must_be_ours)
+{
+    bool is_ours = sp_addrmap_is_ours((uintptr_t)ptr);
+    struct starpool_pool *pool;
+
+    if ((is_ours || must_be_ours) && tell_of_graphs(ptr))
+        return true;
+    if (!is_ours) {
+        if (must_be_ours && tell_of_drivers(ptr))
+            return true;
+        if (must_be_ours && may_say())
+            sp_log(SP_LOG_ERROR, "free of %p: not the address of a block of any pool", ptr);
+        return false;
+    }
+    pool = pool_around((uintptr_t)ptr);
+    if (pool == NULL)
+        return false; /* The piece has gone meanwhile. */
+    if (may_say())
+        describe(pool, ptr);
+    count(pool);
+    sp_registry_put(pool);
+    return true;
 }

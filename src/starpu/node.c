@@ -283,6 +283,9 @@ static enum starpool_status alloc_elsewhere(struct sp_refusal *refusal, enum sp_
         refusal->pool = pool;
         refusal->status = status;
     }
+    if (sp_taskgraph_give_up() && sp_node_pool(refusal->node, &pool) == STARPOOL_OK &&
+        sp_alloc_aligned(pool, refusal->size, sp_node_align(), ptr_out) == STARPOOL_OK)
+        return STARPOOL_OK;
     sp_counters_add(refusal->node, SP_N_REFUSALS, 1);
     refusal->is_final = door == SP_DOOR_HOOK;
     sp_refusals_note(refusal);

@@ -24,6 +24,7 @@
 #include "src/starpu/report.h"
 #include "src/starpu/static_exe.h"
 #include "src/starpu/taskgraph_doors.h"
+#include "src/starpu/taskgraph_markers.h"
 #include "src/util/diag.h"
 #include "src/util/options.h"
 
@@ -219,7 +220,10 @@ void sp_plugin_note_init(void)
         return;
     atomic_store(&sp_plugin.starter, getpid());
     atomic_store(&sp_plugin.was_started, true);
-    if (sp_plugin.mechanism == SP_MECHANISM_GOT && sp_real.is_initialized() == 0)
+    if (sp_real.is_initialized() != 0)
+        return;
+    sp_tg_marker_note_init();
+    if (sp_plugin.mechanism == SP_MECHANISM_GOT)
         patch_callers();
 }
 

@@ -37,6 +37,7 @@
       0)                                                                                       \
     X(tag_declare_deps_array, void, (starpu_tag_t, unsigned, starpu_tag_t *), 0)               \
     X(data_get_size, size_t, (starpu_data_handle_t), 0)                                        \
+    X(data_get_interface_ops, struct starpu_data_interface_ops *, (starpu_data_handle_t), 0)   \
     X(data_get_sequential_consistency_flag, unsigned, (starpu_data_handle_t), 0)               \
     X(data_unregister, void, (starpu_data_handle_t), 0)                                        \
     X(data_unregister_no_coherency, void, (starpu_data_handle_t), 0)                           \

@@ -41,6 +41,29 @@ bool sp_taskgraph_take(unsigned node, size_t size, enum sp_door door, size_t ali
     return table != NULL && sp_tg_table_take(table, &request, align, ptr_out);
 }
 
+bool sp_taskgraph_put_arenas(struct sp_tg_table *table)
+{
+    bool has_put = false;
+    uint32_t i;
+
+    if (!sp_tg_table_let_go(table))
+        return false;
+    for (i = 0; i < table->n_arenas; i++) {
+        void *base = sp_tg_arena_put(&table->arenas[i]);
+
+        if (base != NULL && sp_free_if_ours(base) == SP_FREED)
+            has_put = true;
+    }
+    return has_put;
+}
+
+bool sp_taskgraph_give_up(void)
+{
+    struct sp_tg_table *table = atomic_load_explicit(&sp_taskgraph.table, memory_order_acquire);
+
+    return table != NULL && sp_taskgraph_put_arenas(table);
+}
+
 void sp_taskgraph_note_pool_request(void)
 {
     if (atomic_load_explicit(&sp_taskgraph.phase, memory_order_relaxed) == SP_TG_REPLAY)
@@ -52,7 +75,9 @@ void sp_taskgraph_note_alloc(unsigned node, size_t size, enum sp_door door, cons
     struct sp_tg_request request = make_request(node, size, door);
     uint32_t task = SP_TG_NONE;
 
-    if (door == SP_DOOR_INTERPOSER && preparing.epoch == sp_taskgraph.tasks.epoch)
+    if (door == SP_DOOR_INTERPOSER &&
+        preparing.epoch ==
+            atomic_load_explicit(&sp_taskgraph.tasks.epoch, memory_order_relaxed))
         task = preparing.task;
     sp_tg_log_alloc(&sp_taskgraph.log, &request, ptr, task);
 }

@@ -50,11 +50,19 @@ bool sp_taskgraph_take(unsigned node, size_t size, enum sp_door door, size_t ali
 /* The pools are asked, in a replay. */
 void sp_taskgraph_note_pool_request(void);
 
+/* A pool has refused: it gets the planned ranges back in which no block lives, and the others
+ * when their last block goes, so that a replay never leaves less room than none. True if it has
+ * got something. Threads: any, at once. */
+bool sp_taskgraph_give_up(void);
+
+/* Put what an iteration holds, once: the same, at its end. */
+bool sp_taskgraph_put_arenas(struct sp_tg_table *table);
+
 /* A request of this size has been served, by whomever. */
 void sp_taskgraph_note_alloc(unsigned node, size_t size, enum sp_door door, const void *ptr);
 
-/* sp_free_if_ours(), for planned blocks, too. No lock, no system call. Threads: any, at once.
- */
+/* sp_free_if_ours(), for planned blocks, too, for which no lock is taken but to give back the
+ * range of an iteration that has ended with its last block. Threads: any, at once. */
 enum sp_free_result sp_taskgraph_free(void *ptr);
 
 /* The task whose data the calling thread is fetching, from sp_tg_tasks_submit(). */

@@ -64,15 +64,31 @@ static void note_pop(void *arg)
     sp_taskgraph_set_preparing((uint32_t)(word >> 32), (uint32_t)word);
 }
 
-/* Have StarPU say when a task is popped, unless the program wants that for itself. */
+/* True if the program uses the call for itself, or has left an argument with the task, which
+ * StarPU would free by its address. */
+static bool uses_pop(const struct starpu_task *task)
+{
+    if (task->prologue_callback_pop_func != NULL)
+        return task->prologue_callback_pop_func != note_pop;
+    return task->prologue_callback_pop_arg != NULL || task->prologue_callback_pop_arg_free != 0;
+}
+
+/* Have StarPU say when a task is popped. */
 static void ask_for_pop(struct starpu_task *task, uint32_t number)
 {
-    if (task->cl == NULL || (task->prologue_callback_pop_func != NULL &&
-                             task->prologue_callback_pop_func != note_pop))
+    if (task->cl == NULL || uses_pop(task))
         return;
     task->prologue_callback_pop_func = note_pop;
     task->prologue_callback_pop_arg =
         (void *)(uintptr_t)(((uint64_t)sp_taskgraph.tasks.epoch << 32) + number);
+}
+
+/* 0: unknown, since an interface of the program's own need not say it. */
+static size_t size_of(starpu_data_handle_t handle)
+{
+    const struct starpu_data_interface_ops *ops = sp_real.data_get_interface_ops(handle);
+
+    return ops == NULL || ops->get_size == NULL ? 0 : sp_real.data_get_size(handle);
 }
 
 /* The task's number in the recording, or SP_TG_NONE. */
@@ -97,7 +113,7 @@ static uint32_t record_task(struct starpu_task *task)
 
         accesses[i] = (struct sp_tg_access){
             .data = handle,
-            .size = sp_real.data_get_size(handle),
+            .size = size_of(handle),
             .mode = mode_of(task, i, handle),
         };
     }

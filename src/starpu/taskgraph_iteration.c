@@ -31,12 +31,19 @@ struct course {
     uint64_t counts_hash, order_hash;
 };
 
+struct node_facts {
+    struct starpool_location locations[SP_MAX_STARPU_NODES];
+    bool is_served[SP_MAX_STARPU_NODES];
+    struct sp_tg_nodes nodes;
+};
+
 /* Written by whoever holds `is_busy`. */
 static struct {
     _Atomic bool is_busy;
     char name[64];
-    struct sp_tg_record record; /* what the plan was made from */
+    struct sp_tg_record record; /* of the capture */
     bool has_record;
+    struct node_facts facts;      /* when it was made */
     bool has_told;                /* that no more plans are made */
     uint64_t used_before;         /* [bytes] in pools when the capture began */
     uint64_t room;                /* [bytes] that the pools needed for what was captured */
@@ -45,12 +52,6 @@ static struct {
     struct course last;
     struct sp_tg_totals totals;
 } iteration = {.totals.least_served_permille = 1000};
-
-struct node_facts {
-    struct starpool_location locations[SP_MAX_STARPU_NODES];
-    bool is_served[SP_MAX_STARPU_NODES];
-    struct sp_tg_nodes nodes;
-};
 
 static void ask_nodes(struct node_facts *facts)
 {
@@ -62,17 +63,29 @@ static void ask_nodes(struct node_facts *facts)
         .locations = facts->locations,
         .is_served = facts->is_served,
         .n = SP_MAX_STARPU_NODES,
+        .min_align = sp_node_align(),
     };
+}
+
+/* True if StarPU's nodes are the ones that were captured: it may have been started anew. */
+static bool has_same_nodes(void)
+{
+    struct node_facts now;
+    unsigned node;
+
+    ask_nodes(&now);
+    for (node = 0; node < SP_MAX_STARPU_NODES; node++) {
+        if (now.is_served[node] != iteration.facts.is_served[node] ||
+            now.locations[node].kind != iteration.facts.locations[node].kind ||
+            now.locations[node].id != iteration.facts.locations[node].id)
+            return false;
+    }
+    return true;
 }
 
 bool sp_tg_iteration_is_on(void)
 {
     return sp_taskgraph_is_on();
-}
-
-bool sp_tg_iteration_has_plan(void)
-{
-    return iteration.observed != NULL;
 }
 
 struct sp_tg_totals sp_tg_iteration_totals(void)
@@ -111,8 +124,9 @@ static uint64_t arena_bytes(const struct sp_tg_table *table)
     return bytes;
 }
 
-/* A table for a plan of the current record, where frees find it. */
+/* A table for a plan of a record, where frees find it. */
 static enum starpool_status add_table(const struct sp_tg_plan *plan,
+                                      const struct sp_tg_record *of,
                                       struct sp_tg_table **table_out)
 {
     unsigned n = atomic_load(&sp_taskgraph.n_tables);
@@ -125,7 +139,7 @@ static enum starpool_status add_table(const struct sp_tg_plan *plan,
     if (n == SP_TG_MAX_TABLES)
         return STARPOOL_ENOTSUP;
     table = sp_meta_alloc(sizeof(*table));
-    if (table == NULL || !sp_tg_record_copy(&record, &iteration.record))
+    if (table == NULL || !sp_tg_record_copy(&record, of))
         return STARPOOL_ENOMEM;
     status = sp_tg_table_init(table, &record, &layout);
     if (status != STARPOOL_OK)
@@ -139,24 +153,25 @@ static enum starpool_status add_table(const struct sp_tg_plan *plan,
 }
 
 /* Plan by what was observed. */
-static enum starpool_status plan_observed(void)
+static enum starpool_status plan_observed(const struct sp_tg_record *record)
 {
     struct sp_tg_totals *totals = &iteration.totals;
     struct sp_tg_table *table;
-    struct node_facts facts;
     struct sp_tg_plan plan;
     enum starpool_status status;
 
-    ask_nodes(&facts);
-    status = sp_tg_plan_init(&plan, &iteration.record, &facts.nodes, sp_node_align(),
-                             iteration.room);
+    /* Asked before time is spent. */
+    if (atomic_load(&sp_taskgraph.n_tables) == SP_TG_MAX_TABLES)
+        return STARPOOL_ENOTSUP;
+    iteration.facts.nodes.min_align = sp_node_align();
+    status = sp_tg_plan_init(&plan, record, &iteration.facts.nodes, iteration.room);
     if (status != STARPOOL_OK)
         return status;
-    status = add_table(&plan, &table);
+    status = add_table(&plan, record, &table);
     if (status == STARPOOL_OK) {
         iteration.observed = table;
         totals->n_plans++;
-        totals->n_blocks = iteration.record.n_blocks;
+        totals->n_blocks = record->n_blocks;
         totals->lower_bound = plan.lower_bound;
         totals->tight_bytes = plan.tight_bytes;
         totals->predicted_bytes = arena_bytes(table);
@@ -172,12 +187,10 @@ static void plan_safe(struct starpool_graph **graph_out)
 {
     struct sp_tg_totals *totals = &iteration.totals;
     struct sp_tg_safe safe;
-    struct node_facts facts;
     enum starpool_status status;
 
-    ask_nodes(&facts);
-    status = sp_tg_safe_plan(&safe, &sp_taskgraph.tasks, &iteration.record, &facts.nodes,
-                             iteration.name);
+    status = sp_tg_safe_plan(&safe, &sp_taskgraph.tasks, &iteration.record,
+                             &iteration.facts.nodes, iteration.name);
     totals->safe_bytes = totals->safe_bound = 0;
     if (status != STARPOOL_OK) {
         sp_log(SP_LOG_INFO, "no safe plan of %s: %s", iteration.name,
@@ -199,32 +212,57 @@ static void plan_safe(struct starpool_graph **graph_out)
 
 /* ---- capture -------------------------------------------------------------------------- */
 
-/* Of all nodes' pools. */
-static void sum_pools(uint64_t *used_out, uint64_t *reserved_high_out)
+struct pool_sums {
+    uint64_t used, reserved_high; /* [bytes] */
+    uint64_t n_live;
+};
+
+static void add_pool(struct pool_sums *sums, struct starpool_pool *pool)
 {
+    struct starpool_stats stats = {.struct_size = sizeof(stats)};
+
+    if (pool == NULL || starpool_pool_stats(pool, &stats) != STARPOOL_OK)
+        return;
+    sums->used += stats.used_bytes;
+    sums->reserved_high += stats.reserved_high_bytes;
+    sums->n_live += stats.n_live;
+}
+
+/* Of all nodes' pools. */
+static struct pool_sums sum_pools(void)
+{
+    struct pool_sums sums = {0};
     unsigned node;
 
-    *used_out = *reserved_high_out = 0;
-    for (node = 0; node < SP_MAX_STARPU_NODES; node++) {
-        struct starpool_stats stats = {.struct_size = sizeof(stats)};
-        struct sp_node_record record = sp_node_record(node);
+    for (node = 0; node < SP_MAX_STARPU_NODES; node++)
+        add_pool(&sums, sp_node_record(node).pool);
+    return sums;
+}
 
-        if (record.pool == NULL || starpool_pool_stats(record.pool, &stats) != STARPOOL_OK)
-            continue;
-        *used_out += stats.used_bytes;
-        *reserved_high_out += stats.reserved_high_bytes;
+/* How many blocks are out, planned ones included; rather too many than too few. */
+static uint64_t count_live(void)
+{
+    struct pool_sums sums = sum_pools();
+    unsigned i;
+    uint32_t arena;
+
+    add_pool(&sums, sp_node_overflow_pool());
+    for (i = 0; i < atomic_load(&sp_taskgraph.n_tables); i++) {
+        struct sp_tg_table *table = atomic_load(&sp_taskgraph.tables[i]);
+
+        for (arena = 0; arena < table->n_arenas; arena++)
+            sums.n_live += atomic_load(&table->arenas[arena].refs);
     }
+    return sums.n_live;
 }
 
 enum starpool_status sp_tg_capture_begin(const char *name)
 {
-    uint64_t reserved;
-
     if (!enter())
         return STARPOOL_EBUSY;
-    sum_pools(&iteration.used_before, &reserved);
+    iteration.used_before = sum_pools().used;
     snprintf(iteration.name, sizeof(iteration.name), "%s", name);
-    sp_tg_log_begin(&sp_taskgraph.log);
+    sp_tg_log_begin(&sp_taskgraph.log, count_live());
     sp_tg_tasks_begin(&sp_taskgraph.tasks);
     set_phase(SP_TG_CAPTURE);
     return STARPOOL_OK;
@@ -235,29 +273,37 @@ static bool is_in_phase(enum sp_tg_phase phase)
     return atomic_load(&sp_taskgraph.phase) == (int)phase;
 }
 
+/* Who has seen that an iteration is on has written what it had to when this returns. */
+static void stop_recording(void)
+{
+    set_phase(SP_TG_OFF);
+    sp_tg_log_end(&sp_taskgraph.log);
+    sp_tg_tasks_end(&sp_taskgraph.tasks);
+}
+
 enum starpool_status sp_tg_capture_end(struct starpool_graph **graph_out)
 {
     struct sp_tg_record record;
     enum starpool_status status;
-    uint64_t used, reserved;
+    uint64_t reserved;
 
     if (graph_out != NULL)
         *graph_out = NULL;
     if (!is_in_phase(SP_TG_CAPTURE))
         return STARPOOL_ENOTREADY;
-    set_phase(SP_TG_OFF);
-    sp_tg_tasks_end(&sp_taskgraph.tasks);
+    stop_recording();
     status = sp_tg_record_init(&record, &sp_taskgraph.log);
     if (status == STARPOOL_OK) {
-        sum_pools(&used, &reserved);
+        reserved = sum_pools().reserved_high;
         iteration.room = reserved - sp_min(reserved, iteration.used_before);
         sp_tg_record_fini(&iteration.record);
         iteration.record = record;
         iteration.has_record = true;
+        ask_nodes(&iteration.facts);
         iteration.observed = NULL;
         iteration.last.is_there = false;
         iteration.totals.n_captured++;
-        status = plan_observed();
+        status = plan_observed(&iteration.record);
         plan_safe(graph_out);
     }
     leave();
@@ -268,7 +314,7 @@ void sp_tg_capture_cancel(void)
 {
     if (!is_in_phase(SP_TG_CAPTURE))
         return;
-    sp_tg_tasks_end(&sp_taskgraph.tasks);
+    stop_recording();
     iteration.totals.n_rejected++;
     leave();
 }
@@ -309,27 +355,21 @@ static void get_arenas(struct sp_tg_table *table)
     iteration.totals.arena_bytes = sp_max(iteration.totals.arena_bytes, bytes);
 }
 
-static void put_arenas(struct sp_tg_table *table)
-{
-    uint32_t i;
-
-    for (i = 0; i < table->n_arenas; i++) {
-        void *base = sp_tg_arena_put(&table->arenas[i]);
-
-        if (base != NULL)
-            sp_free_if_ours(base);
-    }
-}
-
-static bool has_offsets(const struct sp_tg_table *table, const struct sp_tg_plan *plan)
+static bool has_layout(const struct sp_tg_table *table, const struct sp_tg_plan *plan)
 {
     uint32_t i;
 
     if (table->record.n_blocks != iteration.record.n_blocks ||
-        table->record.order_hash != iteration.record.order_hash)
+        table->record.order_hash != iteration.record.order_hash ||
+        table->align != plan->align || table->n_arenas != plan->n_arenas)
         return false;
     for (i = 0; i < table->record.n_blocks; i++) {
-        if (table->slots[i].offset != plan->offsets[i])
+        if (table->slots[i].offset != plan->offsets[i] ||
+            table->slots[i].arena != plan->arenas[i])
+            return false;
+    }
+    for (i = 0; i < table->n_arenas; i++) {
+        if (table->arenas[i].node != plan->nodes[i])
             return false;
     }
     return true;
@@ -339,25 +379,22 @@ static bool has_offsets(const struct sp_tg_table *table, const struct sp_tg_plan
 static enum starpool_status find_table(const struct starpool_plan *given,
                                        struct sp_tg_table **table_out)
 {
-    struct node_facts facts;
     struct sp_tg_plan plan;
     enum starpool_status status;
     unsigned i;
 
-    ask_nodes(&facts);
-    status =
-        sp_tg_plan_init_from(&plan, &iteration.record, &facts.nodes, sp_node_align(), given);
+    status = sp_tg_plan_init_from(&plan, &iteration.record, &iteration.facts.nodes, given);
     if (status != STARPOOL_OK)
         return status;
     *table_out = NULL;
     for (i = 0; i < atomic_load(&sp_taskgraph.n_tables) && *table_out == NULL; i++) {
         struct sp_tg_table *table = atomic_load(&sp_taskgraph.tables[i]);
 
-        if (has_offsets(table, &plan))
+        if (has_layout(table, &plan))
             *table_out = table;
     }
     if (*table_out == NULL)
-        status = add_table(&plan, table_out);
+        status = add_table(&plan, &iteration.record, table_out);
     sp_tg_plan_fini(&plan);
     return status;
 }
@@ -369,6 +406,10 @@ enum starpool_status sp_tg_replay_begin(const struct starpool_plan *plan)
 
     if (!enter())
         return STARPOOL_EBUSY;
+    if (iteration.has_record && !has_same_nodes()) {
+        iteration.has_record = false;
+        iteration.observed = NULL;
+    }
     table = iteration.observed;
     if (!iteration.has_record || (plan == NULL && table == NULL))
         status = STARPOOL_ENOTREADY;
@@ -377,7 +418,7 @@ enum starpool_status sp_tg_replay_begin(const struct starpool_plan *plan)
     if (status != STARPOOL_OK)
         goto err_leave;
     get_arenas(table);
-    sp_tg_log_begin(&sp_taskgraph.log);
+    sp_tg_log_begin(&sp_taskgraph.log, count_live());
     sp_tg_table_begin(table);
     iteration.used = table;
     atomic_store(&sp_taskgraph.table, table);
@@ -389,12 +430,10 @@ err_leave:
 }
 
 /* Plan by the last iteration's log. The table of the old plan stays for blocks that live. */
-static void plan_again(struct sp_tg_record *record)
+static void plan_again(const struct sp_tg_record *record)
 {
-    sp_tg_record_fini(&iteration.record);
-    iteration.record = *record;
     iteration.last.is_there = false;
-    if (plan_observed() == STARPOOL_OK) {
+    if (plan_observed(record) == STARPOOL_OK) {
         iteration.totals.n_planned_again++;
         return;
     }
@@ -409,7 +448,7 @@ static void compare_courses(const struct starpool_starpu_replay_summary *summary
 {
     uint64_t n_missed = summary->n_requests - summary->n_served;
     struct course course = {
-        .is_there = n_missed > 0 || summary->n_requests != iteration.record.n_blocks,
+        .is_there = n_missed > 0 || summary->n_requests != iteration.observed->record.n_blocks,
         .is_changed = 1000 * n_missed >= CHANGED_PERMILLE * summary->n_requests,
     };
     struct sp_tg_record record;
@@ -422,11 +461,10 @@ static void compare_courses(const struct starpool_starpu_replay_summary *summary
     course.order_hash = record.order_hash;
     if (iteration.last.is_there && (course.order_hash == iteration.last.order_hash ||
                                     (course.is_changed && iteration.last.is_changed &&
-                                     course.counts_hash == iteration.last.counts_hash))) {
+                                     course.counts_hash == iteration.last.counts_hash)))
         plan_again(&record);
-        return;
-    }
-    iteration.last = course;
+    else
+        iteration.last = course;
     sp_tg_record_fini(&record);
 }
 
@@ -457,7 +495,7 @@ enum starpool_status sp_tg_replay_end(bool may_plan_again,
     if (!is_in_phase(SP_TG_REPLAY))
         return STARPOOL_ENOTREADY;
     atomic_store(&sp_taskgraph.table, NULL);
-    set_phase(SP_TG_OFF);
+    stop_recording();
     sp_tg_table_end(table);
     *summary_out = (struct starpool_starpu_replay_summary){
         .struct_size = sizeof(*summary_out),
@@ -468,10 +506,18 @@ enum starpool_status sp_tg_replay_end(bool may_plan_again,
     for (i = 0; i < table->n_arenas; i++)
         summary_out->high_bytes += atomic_load(&table->arenas[i].high);
     add_totals(summary_out, table);
-    put_arenas(table);
+    sp_taskgraph_put_arenas(table);
     /* A plan that was given is the caller's. */
     if (may_plan_again && table == iteration.observed)
         compare_courses(summary_out);
     leave();
     return STARPOOL_OK;
+}
+
+void sp_tg_iteration_abandon(void)
+{
+    struct starpool_starpu_replay_summary summary;
+
+    if (sp_tg_replay_end(false, &summary) != STARPOOL_OK)
+        sp_tg_capture_cancel();
 }

@@ -32,9 +32,6 @@ struct sp_tg_totals {
 /* True if an iteration is being captured or replayed. */
 bool sp_tg_iteration_is_on(void);
 
-/* True if there is something to replay. */
-bool sp_tg_iteration_has_plan(void);
-
 /* EBUSY: another is on. `name` is copied. */
 STARPOOL_CHECK enum starpool_status sp_tg_capture_begin(const char *name);
 
@@ -46,13 +43,17 @@ STARPOOL_CHECK enum starpool_status sp_tg_capture_end(struct starpool_graph **gr
 void sp_tg_capture_cancel(void);
 
 /* By `plan`, of the graph that was captured last, or by what was observed, if NULL. ENOTREADY:
- * nothing was captured; EINVAL: it is another graph's plan; EBUSY; ENOMEM. */
+ * nothing was captured, or StarPU's nodes are others now; EINVAL: it is another graph's plan;
+ * EBUSY; ENOMEM. */
 STARPOOL_CHECK enum starpool_status sp_tg_replay_begin(const struct starpool_plan *plan);
 
 /* `may_plan_again`: follow a sequence that has changed. ENOTREADY: nothing is being replayed.
  */
 STARPOOL_CHECK enum starpool_status
 sp_tg_replay_end(bool may_plan_again, struct starpool_starpu_replay_summary *summary_out);
+
+/* End whatever is on, with tasks in flight or not. */
+void sp_tg_iteration_abandon(void);
 
 struct sp_tg_totals sp_tg_iteration_totals(void);
 

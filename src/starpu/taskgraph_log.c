@@ -7,12 +7,12 @@
 
 #include "src/starpu/taskgraph_log.h"
 
-#include <string.h>
+#include <sched.h>
 
 #include "src/util/meta.h"
 #include "src/util/util.h"
 
-/* Room for frees of blocks that are older than the log. */
+/* Room for frees of what nobody has counted: memory of GPUs, and what is not ours. */
 #define SPARE_ENTRIES SP_TG_CHUNK_ENTRIES
 
 static struct sp_tg_chunk *chunk_of(const struct sp_tg_log *log, uint32_t i)
@@ -24,10 +24,12 @@ static struct sp_tg_chunk *chunk_of(const struct sp_tg_log *log, uint32_t i)
                : NULL;
 }
 
-/* Make sure that there are chunks up to that of entry `i`, as far as memory goes. */
-static void make_room(struct sp_tg_log *log, uint32_t i)
+/* Make sure that there are chunks for `n` entries after entry `i`, and for the frees of older
+ * blocks, as far as memory goes. */
+static void make_room(struct sp_tg_log *log, uint32_t i, uint32_t n)
 {
-    uint32_t last = (uint32_t)sp_min(i / SP_TG_CHUNK_ENTRIES, SP_TG_MAX_CHUNKS - 1);
+    uint64_t entry = (uint64_t)i + n + log->n_older + SPARE_ENTRIES;
+    uint32_t last = (uint32_t)sp_min(entry / SP_TG_CHUNK_ENTRIES, SP_TG_MAX_CHUNKS - 1);
 
     while (atomic_load_explicit(&log->chunks[last], memory_order_acquire) == NULL) {
         struct sp_tg_chunk *chunk;
@@ -45,12 +47,29 @@ static void make_room(struct sp_tg_log *log, uint32_t i)
     }
 }
 
-void sp_tg_log_begin(struct sp_tg_log *log)
+/* True if the caller may write; it must leave() then. */
+static bool enter(struct sp_tg_log *log)
 {
-    uint32_t n = atomic_load_explicit(&log->n, memory_order_relaxed);
-    uint32_t i;
+    atomic_fetch_add(&log->n_inside, 1);
+    if (atomic_load(&log->is_open))
+        return true;
+    atomic_fetch_sub(&log->n_inside, 1);
+    return false;
+}
 
-    make_room(log, n + SPARE_ENTRIES);
+static void leave(struct sp_tg_log *log)
+{
+    atomic_fetch_sub(&log->n_inside, 1);
+}
+
+void sp_tg_log_begin(struct sp_tg_log *log, uint64_t n_older)
+{
+    uint32_t n, i;
+
+    sp_tg_log_end(log);
+    n = atomic_load_explicit(&log->n, memory_order_relaxed);
+    log->n_older = (uint32_t)sp_min(n_older, SP_TG_MAX_CHUNKS * SP_TG_CHUNK_ENTRIES);
+    make_room(log, n, 0);
     for (i = 0; i < n; i++) {
         struct sp_tg_chunk *chunk = chunk_of(log, i);
 
@@ -61,6 +80,14 @@ void sp_tg_log_begin(struct sp_tg_log *log)
     atomic_store(&log->n, 0);
     atomic_store(&log->n_allocs, 0);
     atomic_store(&log->n_lost, 0);
+    atomic_store(&log->is_open, true);
+}
+
+void sp_tg_log_end(struct sp_tg_log *log)
+{
+    atomic_store(&log->is_open, false);
+    while (atomic_load(&log->n_inside) != 0)
+        sched_yield();
 }
 
 /* The entry of the next number; NULL, and counted, if there is no room for it. */
@@ -79,14 +106,13 @@ static struct sp_tg_entry *next_entry(struct sp_tg_log *log)
     return &chunk->entries[i % SP_TG_CHUNK_ENTRIES];
 }
 
-void sp_tg_log_alloc(struct sp_tg_log *log, const struct sp_tg_request *request,
-                     const void *address, uint32_t task)
+static void write_alloc(struct sp_tg_log *log, const struct sp_tg_request *request,
+                        const void *address, uint32_t task)
 {
     uint32_t n_allocs = atomic_fetch_add_explicit(&log->n_allocs, 1, memory_order_relaxed) + 1;
     struct sp_tg_entry *entry;
 
-    make_room(log,
-              atomic_load_explicit(&log->n, memory_order_relaxed) + n_allocs + SPARE_ENTRIES);
+    make_room(log, atomic_load_explicit(&log->n, memory_order_relaxed), n_allocs);
     entry = next_entry(log);
     if (entry == NULL)
         return;
@@ -98,7 +124,7 @@ void sp_tg_log_alloc(struct sp_tg_log *log, const struct sp_tg_request *request,
     atomic_store_explicit(&entry->kind, SP_TG_ALLOC, memory_order_release);
 }
 
-void sp_tg_log_free(struct sp_tg_log *log, const void *address)
+static void write_free(struct sp_tg_log *log, const void *address)
 {
     struct sp_tg_entry *entry = next_entry(log);
 
@@ -106,6 +132,23 @@ void sp_tg_log_free(struct sp_tg_log *log, const void *address)
         return;
     atomic_store_explicit(&entry->address, (uintptr_t)address, memory_order_relaxed);
     atomic_store_explicit(&entry->kind, SP_TG_FREE, memory_order_release);
+}
+
+void sp_tg_log_alloc(struct sp_tg_log *log, const struct sp_tg_request *request,
+                     const void *address, uint32_t task)
+{
+    if (!enter(log))
+        return;
+    write_alloc(log, request, address, task);
+    leave(log);
+}
+
+void sp_tg_log_free(struct sp_tg_log *log, const void *address)
+{
+    if (!enter(log))
+        return;
+    write_free(log, address);
+    leave(log);
 }
 
 uint32_t sp_tg_log_n_entries(const struct sp_tg_log *log)

@@ -45,23 +45,30 @@ struct sp_tg_chunk {
 /*
  * Entries are never moved and chunks never given back; a chunk that is there is there for good.
  * There are chunks for the frees of all blocks that are out, so that a free finds room without
- * asking for any.
+ * asking for any. One zeroed is closed.
  */
 struct sp_tg_log {
+    _Atomic bool is_open;
+    _Atomic uint32_t n_inside; /* threads that are writing, or about to see that it is closed */
+    uint32_t n_older;          /* blocks that were out when it was opened */
     _Atomic uint32_t n;        /* entries, those being written included */
     _Atomic uint32_t n_allocs; /* of these, requests: at most so many frees follow */
     _Atomic uint32_t n_lost;   /* entries for which there was no room */
     struct sp_tg_chunk *_Atomic chunks[SP_TG_MAX_CHUNKS];
 };
 
-/* Start anew. No other thread may be writing. */
-void sp_tg_log_begin(struct sp_tg_log *log);
+/* Start anew; `n_older` blocks are out. Threads: one; others may be writing still. */
+void sp_tg_log_begin(struct sp_tg_log *log, uint64_t n_older);
 
-/* A block was taken: it is ours by now. Threads: any, at once. */
+/* Write no more: who is writing has done so when this returns. Threads: one. */
+void sp_tg_log_end(struct sp_tg_log *log);
+
+/* A block was taken: it is ours by now. A closed log is left alone. Threads: any, at once. */
 void sp_tg_log_alloc(struct sp_tg_log *log, const struct sp_tg_request *request,
                      const void *address, uint32_t task);
 
-/* A block is about to be given back. No lock, no system call. Threads: any, at once. */
+/* A block is about to be given back; the same. No lock, no system call. Threads: any, at once.
+ */
 void sp_tg_log_free(struct sp_tg_log *log, const void *address);
 
 /* How many entries there are; those that were lost are not among them. */

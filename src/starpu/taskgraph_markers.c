@@ -18,7 +18,7 @@
 #include "src/util/diag.h"
 #include "src/util/options.h"
 
-/* Iterations nest; the outermost ones count. */
+/* Iterations nest; the outermost ones count. Calls may end what a mark has begun. */
 static struct {
     _Atomic int depth;
     _Atomic bool is_mine;  /* the iteration that is on was begun by a mark */
@@ -31,13 +31,14 @@ static bool can_capture(void)
 {
     return sp_real.task_wait_for_all != NULL && sp_real.task_nsubmitted != NULL &&
            sp_real.task_get_name != NULL && sp_real.data_get_size != NULL &&
+           sp_real.data_get_interface_ops != NULL &&
            sp_real.data_get_sequential_consistency_flag != NULL;
 }
 
+/* Whatever else changes between a push and its pop, this does not. */
 static bool is_asked_for(void)
 {
-    return sp_option_number(SP_OPTION_CAPTURE_ITERATIONS) != 0 && sp_plugin_is_serving() &&
-           can_capture();
+    return sp_option_number(SP_OPTION_CAPTURE_ITERATIONS) != 0;
 }
 
 /* Said once, because the next iterations will be no better. */
@@ -52,12 +53,10 @@ static void tell_in_flight(const char *where, int n_tasks)
 
 static void begin_iteration(unsigned long number)
 {
-    enum starpool_status status;
+    enum starpool_status status = sp_tg_replay_begin(NULL);
     char name[64];
 
-    if (sp_tg_iteration_has_plan()) {
-        status = sp_tg_replay_begin(NULL);
-    } else {
+    if (status == STARPOOL_ENOTREADY) {
         snprintf(name, sizeof(name), "iteration %lu", number);
         status = sp_tg_capture_begin(name);
     }
@@ -74,7 +73,8 @@ void sp_tg_marker_push(unsigned long number)
 
     if (!is_asked_for() || atomic_fetch_add(&markers.depth, 1) > 0)
         return;
-    if (sp_tg_iteration_is_on() || sp_real.is_initialized() == 0)
+    if (!sp_plugin_is_serving() || !can_capture() || sp_tg_iteration_is_on() ||
+        sp_real.is_initialized() == 0)
         return;
     n_tasks = sp_real.task_nsubmitted();
     if (n_tasks > 0)
@@ -113,11 +113,20 @@ void sp_tg_marker_pop(void)
         end_capture(n_tasks);
 }
 
+void sp_tg_marker_note_init(void)
+{
+    atomic_store(&markers.depth, 0);
+    atomic_store(&markers.is_mine, false);
+    sp_tg_iteration_abandon();
+}
+
 /* ---- what programs call --------------------------------------------------------------- */
 
-static enum starpool_status wait_for_tasks(void)
+/* What has begun can be ended after starpool_starpu_detach(), too. */
+static enum starpool_status wait_for_tasks(bool is_beginning)
 {
-    if (!sp_plugin_is_serving() || sp_real.is_initialized() == 0)
+    if (!sp_plugin_is_active() || (is_beginning && !sp_plugin_is_serving()) ||
+        sp_real.is_initialized() == 0)
         return STARPOOL_ENOTINIT;
     if (!can_capture())
         return STARPOOL_ENOTSUP;
@@ -127,20 +136,28 @@ static enum starpool_status wait_for_tasks(void)
 
 enum starpool_status starpool_starpu_capture_begin(const char *name)
 {
-    enum starpool_status status = wait_for_tasks();
+    enum starpool_status status = wait_for_tasks(true);
 
     return status != STARPOOL_OK ? status
                                  : sp_tg_capture_begin(name == NULL ? "iteration" : name);
 }
 
+/* A call has ended the iteration, unless there was none: the next pop has nothing to end. */
+static void note_ended(enum starpool_status status)
+{
+    if (status != STARPOOL_ENOTREADY)
+        atomic_store(&markers.is_mine, false);
+}
+
 enum starpool_status starpool_starpu_capture_end(struct starpool_graph **graph_out)
 {
-    enum starpool_status status = wait_for_tasks();
+    enum starpool_status status = wait_for_tasks(false);
     struct starpool_graph *graph = NULL;
 
     if (status != STARPOOL_OK)
         return status;
     status = sp_tg_capture_end(graph_out == NULL ? NULL : &graph);
+    note_ended(status);
     if (status == STARPOOL_OK && graph_out != NULL) {
         if (graph == NULL)
             return STARPOOL_ENOMEM;
@@ -153,7 +170,7 @@ enum starpool_status starpool_starpu_capture_end(struct starpool_graph **graph_o
 
 enum starpool_status starpool_starpu_replay_begin(const struct starpool_plan *plan)
 {
-    enum starpool_status status = wait_for_tasks();
+    enum starpool_status status = wait_for_tasks(true);
 
     return status != STARPOOL_OK ? status : sp_tg_replay_begin(plan);
 }
@@ -166,9 +183,11 @@ starpool_starpu_replay_end(struct starpool_starpu_replay_summary *summary_out)
 
     if (summary_out != NULL && summary_out->struct_size != sizeof(summary))
         return STARPOOL_EINVAL;
-    status = wait_for_tasks();
-    if (status == STARPOOL_OK)
-        status = sp_tg_replay_end(true, &summary);
+    status = wait_for_tasks(false);
+    if (status != STARPOOL_OK)
+        return status;
+    status = sp_tg_replay_end(true, &summary);
+    note_ended(status);
     if (status == STARPOOL_OK && summary_out != NULL)
         *summary_out = summary;
     return status;

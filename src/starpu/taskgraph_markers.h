@@ -9,4 +9,7 @@ void sp_tg_marker_push(unsigned long number);
 /* starpu_iteration_pop() was called. */
 void sp_tg_marker_pop(void);
 
+/* StarPU is being started: what its last life has left unended is ended. */
+void sp_tg_marker_note_init(void);
+
 #endif /* SP_TASKGRAPH_MARKERS_H */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/plan.h"
 #include "src/util/util.h"
 
 /* What a plan may take beyond the tight one if the pools had less, as a share of that; and what
@@ -42,9 +43,25 @@ struct lives {
     uint32_t spread;
 };
 
-uint64_t sp_tg_plan_align(uint64_t size)
+uint64_t sp_tg_plan_align(uint64_t size, uint64_t min_align)
 {
-    return size < POOL_PAGED ? POOL_ALIGN : PAGE_ALIGN;
+    return sp_max(size < POOL_PAGED ? POOL_ALIGN : PAGE_ALIGN, min_align);
+}
+
+static bool is_same_place(struct starpool_location a, struct starpool_location b)
+{
+    return a.kind == b.kind && a.id == b.id;
+}
+
+bool sp_tg_nodes_is_first(const struct sp_tg_nodes *nodes, uint32_t node)
+{
+    uint32_t i;
+
+    for (i = 0; i < node; i++) {
+        if (nodes->is_served[i] && is_same_place(nodes->locations[i], nodes->locations[node]))
+            return false;
+    }
+    return nodes->is_served[node];
 }
 
 static unsigned node_of(const struct sp_tg_record *record, uint32_t block)
@@ -69,7 +86,7 @@ static void change_life(const struct sp_tg_record *record, uint32_t index,
 
 static enum starpool_status add_block(struct starpool_graph *graph,
                                       const struct sp_tg_record *record, uint32_t index,
-                                      const struct sp_tg_nodes *nodes, uint64_t min_align,
+                                      const struct sp_tg_nodes *nodes,
                                       const struct lives *lives)
 {
     const struct sp_tg_block *block = &record->blocks[index];
@@ -77,7 +94,7 @@ static enum starpool_status add_block(struct starpool_graph *graph,
 
     starpool_graph_block_init(&shown);
     shown.size = block->size;
-    shown.alignment = sp_max(sp_tg_plan_align(block->size), min_align);
+    shown.alignment = sp_tg_plan_align(block->size, nodes->min_align);
     shown.location = nodes->locations[node_of(record, index)];
     change_life(record, index, lives, &shown.lower, &shown.upper);
     shown.is_output = block->is_output;
@@ -85,7 +102,7 @@ static enum starpool_status add_block(struct starpool_graph *graph,
 }
 
 static enum starpool_status make_graph(const struct sp_tg_record *record,
-                                       const struct sp_tg_nodes *nodes, uint64_t min_align,
+                                       const struct sp_tg_nodes *nodes,
                                        const struct lives *lives,
                                        struct starpool_graph **graph_out)
 {
@@ -93,16 +110,11 @@ static enum starpool_status make_graph(const struct sp_tg_record *record,
     uint32_t i;
 
     for (i = 0; i < record->n_blocks && status == STARPOOL_OK; i++) {
-        status = add_block(*graph_out, record, i, nodes, min_align, lives);
+        status = add_block(*graph_out, record, i, nodes, lives);
         if (status != STARPOOL_OK)
             starpool_graph_destroy(*graph_out);
     }
     return status;
-}
-
-static bool is_same_place(struct starpool_location a, struct starpool_location b)
-{
-    return a.kind == b.kind && a.id == b.id;
 }
 
 /* Which arena a node's blocks go to: one for each place, the first node's that has it. */
@@ -173,7 +185,7 @@ static enum starpool_status plan_lives(struct sp_tg_plan *plan,
     struct starpool_plan_config config;
     struct starpool_graph *graph;
     struct starpool_plan *made;
-    enum starpool_status status = make_graph(record, nodes, plan->align, lives, &graph);
+    enum starpool_status status = make_graph(record, nodes, lives, &graph);
 
     if (status != STARPOOL_OK)
         return status;
@@ -301,7 +313,7 @@ static enum starpool_status spread_lives(struct sp_tg_plan *plan,
 
 static enum starpool_status begin_plan(struct sp_tg_plan *plan,
                                        const struct sp_tg_record *record,
-                                       const struct sp_tg_nodes *nodes, uint64_t min_align)
+                                       const struct sp_tg_nodes *nodes)
 {
     size_t n = sp_max(record->n_blocks, 1);
     uint32_t i;
@@ -310,7 +322,7 @@ static enum starpool_status begin_plan(struct sp_tg_plan *plan,
         .offsets = calloc(n, sizeof(*plan->offsets)),
         .arenas = malloc(n * sizeof(*plan->arenas)),
         .nodes = calloc(sp_max(nodes->n, 1), sizeof(*plan->nodes)),
-        .align = sp_max(min_align, POOL_ALIGN),
+        .align = sp_max(nodes->min_align, POOL_ALIGN),
     };
     if (plan->offsets == NULL || plan->arenas == NULL || plan->nodes == NULL)
         return STARPOOL_ENOMEM;
@@ -321,10 +333,9 @@ static enum starpool_status begin_plan(struct sp_tg_plan *plan,
 }
 
 enum starpool_status sp_tg_plan_init(struct sp_tg_plan *plan, const struct sp_tg_record *record,
-                                     const struct sp_tg_nodes *nodes, uint64_t min_align,
-                                     uint64_t room)
+                                     const struct sp_tg_nodes *nodes, uint64_t room)
 {
-    enum starpool_status status = begin_plan(plan, record, nodes, min_align);
+    enum starpool_status status = begin_plan(plan, record, nodes);
 
     if (status == STARPOOL_OK)
         status = plan_lives(plan, record, nodes, &(struct lives){0}, SEARCH_NS);
@@ -336,13 +347,55 @@ enum starpool_status sp_tg_plan_init(struct sp_tg_plan *plan, const struct sp_tg
     return status;
 }
 
+/* True if a plan has as many blocks and bytes at a node's place as the record. */
+static bool has_same_sums(const struct sp_tg_record *record, const struct sp_tg_nodes *nodes,
+                          uint32_t node, const struct starpool_plan *given)
+{
+    struct starpool_plan_report report = {.struct_size = sizeof(report)};
+    uint64_t n_blocks = 0;
+    uint64_t bytes = 0;
+    uint32_t i;
+
+    if (starpool_plan_get_report(given, nodes->locations[node], &report) != STARPOOL_OK)
+        return false;
+    for (i = 0; i < record->n_blocks; i++) {
+        uint64_t size = record->blocks[i].size;
+
+        if (!is_same_place(nodes->locations[node_of(record, i)], nodes->locations[node]))
+            continue;
+        n_blocks++;
+        bytes +=
+            sp_round_up(size, given->alignment == 0 ? sp_tg_plan_align(size, nodes->min_align)
+                                                    : given->alignment);
+    }
+    return report.n_blocks == n_blocks && report.total_bytes == bytes;
+}
+
+/* A plan does not say whose it is, but most that belong to another graph can be told. The rest
+ * does no harm: blocks that are in each other's way are not served. */
+static bool may_be_plan_of(const struct sp_tg_record *record, const struct sp_tg_nodes *nodes,
+                           const struct starpool_plan *given)
+{
+    uint32_t i;
+
+    if (given->n_blocks != record->n_blocks)
+        return false;
+    for (i = 0; i < nodes->n; i++) {
+        if (sp_tg_nodes_is_first(nodes, i) && !has_same_sums(record, nodes, i, given))
+            return false;
+    }
+    return true;
+}
+
 enum starpool_status sp_tg_plan_init_from(struct sp_tg_plan *plan,
                                           const struct sp_tg_record *record,
-                                          const struct sp_tg_nodes *nodes, uint64_t min_align,
+                                          const struct sp_tg_nodes *nodes,
                                           const struct starpool_plan *given)
 {
-    enum starpool_status status = begin_plan(plan, record, nodes, min_align);
+    enum starpool_status status = begin_plan(plan, record, nodes);
 
+    if (status == STARPOOL_OK && !may_be_plan_of(record, nodes, given))
+        status = STARPOOL_EINVAL;
     if (status == STARPOOL_OK)
         status = copy_offsets(plan, record, given);
     if (status == STARPOOL_OK && !is_aligned(plan, record))

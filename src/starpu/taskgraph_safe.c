@@ -17,6 +17,7 @@ struct build {
     struct starpool_graph *graph;
     const struct sp_tg_tasks *tasks;
     const struct sp_tg_record *record;
+    uint64_t min_align;
     uint32_t *first;    /* [n_data + 1] of data's uses in `by_data` */
     uint32_t *by_data;  /* [n_uses] */
     uint32_t *n_blocks; /* [n_uses] blocks that belong to it already */
@@ -107,7 +108,7 @@ static enum starpool_status add_block(struct build *build, uint32_t index,
 
     starpool_graph_block_init(&shown);
     shown.size = block->size;
-    shown.alignment = sp_tg_plan_align(block->size);
+    shown.alignment = sp_tg_plan_align(block->size, build->min_align);
     shown.location = location;
     shown.is_input = data == SP_TG_NONE;
     shown.is_output = data == SP_TG_NONE || block->is_output;
@@ -127,10 +128,11 @@ static enum starpool_status add_block(struct build *build, uint32_t index,
 enum starpool_status sp_tg_tasks_graph(const struct sp_tg_tasks *tasks,
                                        const struct sp_tg_record *record,
                                        const struct starpool_location *locations,
-                                       const char *name, struct starpool_graph **graph_out,
+                                       uint64_t min_align, const char *name,
+                                       struct starpool_graph **graph_out,
                                        struct sp_tg_tasks_counts *counts_out)
 {
-    struct build build = {.tasks = tasks, .record = record};
+    struct build build = {.tasks = tasks, .record = record, .min_align = min_align};
     enum starpool_status status;
     uint32_t i;
 
@@ -161,19 +163,6 @@ enum starpool_status sp_tg_tasks_graph(const struct sp_tg_tasks *tasks,
 
 /* ---- the plan ------------------------------------------------------------------------- */
 
-/* Each place once. */
-static bool is_first_of_place(const struct sp_tg_nodes *nodes, uint32_t node)
-{
-    uint32_t i;
-
-    for (i = 0; i < node; i++) {
-        if (nodes->is_served[i] && nodes->locations[i].kind == nodes->locations[node].kind &&
-            nodes->locations[i].id == nodes->locations[node].id)
-            return false;
-    }
-    return true;
-}
-
 static void sum_reports(struct sp_tg_safe *safe, const struct sp_tg_nodes *nodes)
 {
     uint32_t i;
@@ -181,7 +170,7 @@ static void sum_reports(struct sp_tg_safe *safe, const struct sp_tg_nodes *nodes
     for (i = 0; i < nodes->n; i++) {
         struct starpool_plan_report report = {.struct_size = sizeof(report)};
 
-        if (!nodes->is_served[i] || !is_first_of_place(nodes, i) ||
+        if (!sp_tg_nodes_is_first(nodes, i) ||
             starpool_plan_get_report(safe->plan, nodes->locations[i], &report) != STARPOOL_OK)
             continue;
         safe->peak_bytes += report.peak_bytes;
@@ -197,8 +186,8 @@ enum starpool_status sp_tg_safe_plan(struct sp_tg_safe *safe, const struct sp_tg
     enum starpool_status status;
 
     *safe = (struct sp_tg_safe){0};
-    status =
-        sp_tg_tasks_graph(tasks, record, nodes->locations, name, &safe->graph, &safe->counts);
+    status = sp_tg_tasks_graph(tasks, record, nodes->locations, nodes->min_align, name,
+                               &safe->graph, &safe->counts);
     if (status != STARPOOL_OK)
         return status;
     starpool_plan_config_init(&config);

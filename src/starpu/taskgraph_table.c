@@ -41,6 +41,23 @@ void *sp_tg_arena_put(struct sp_tg_arena *arena)
     return (void *)atomic_exchange_explicit(&arena->base, 0, memory_order_acq_rel);
 }
 
+/* A block's reference, while there is another. */
+static bool add_ref(struct sp_tg_arena *arena)
+{
+    uint32_t refs = atomic_load_explicit(&arena->refs, memory_order_relaxed);
+
+    while (refs > 0 &&
+           !atomic_compare_exchange_weak_explicit(&arena->refs, &refs, refs + 1,
+                                                  memory_order_acq_rel, memory_order_relaxed))
+        ;
+    return refs > 0;
+}
+
+bool sp_tg_table_let_go(struct sp_tg_table *table)
+{
+    return atomic_exchange(&table->is_held, false);
+}
+
 /* ---- flags ---------------------------------------------------------------------------- */
 
 /* The bits of a word that belong to cells [cell, end). */
@@ -97,20 +114,23 @@ static void note_high(struct sp_tg_arena *arena, uint64_t end)
         ;
 }
 
-/* Take a slot's range; false if some of it is in use. */
+/* Take a slot's range; false if some of it is in use, or the arena has just been put. */
 static bool take_slot(struct sp_tg_table *table, uint32_t index, void **ptr_out)
 {
     const struct sp_tg_slot *slot = &table->slots[index];
     struct sp_tg_arena *arena = &table->arenas[slot->arena];
-    uintptr_t base = atomic_load_explicit(&arena->base, memory_order_acquire);
-    uintptr_t address = base + slot->offset;
+    uint32_t end = slot->cell + slot->n_cells;
 
-    if (!set_cells(table, slot->cell, slot->cell + slot->n_cells))
+    if (!set_cells(table, slot->cell, end))
         return false;
-    atomic_fetch_add_explicit(&arena->refs, 1, memory_order_relaxed);
+    if (!add_ref(arena)) {
+        clear_cells(table, slot->cell, end);
+        return false;
+    }
     atomic_store_explicit(&table->starts[slot->start].owner, index + 1, memory_order_release);
-    note_high(arena, address - base + slot->size);
-    *ptr_out = (void *)address;
+    note_high(arena, slot->offset + slot->size);
+    *ptr_out =
+        (void *)(atomic_load_explicit(&arena->base, memory_order_acquire) + slot->offset);
     return true;
 }
 
@@ -239,6 +259,7 @@ void sp_tg_table_begin(struct sp_tg_table *table)
     atomic_store_explicit(&table->n_moved, 0, memory_order_relaxed);
     for (i = 0; i < SP_TG_N_CAUSES; i++)
         atomic_store_explicit(&table->n_deviations[i], 0, memory_order_relaxed);
+    atomic_store(&table->is_held, true);
     atomic_store(&table->is_open, true);
 }
 

@@ -20,7 +20,8 @@
     X(BEYOND, "beyond", "more often than captured")                      \
     X(BUSY, "busy", "while live blocks were in the way")                 \
     X(UNALIGNED, "unaligned", "with an alignment that was not captured") \
-    X(NO_ARENA, "no_arena", "where the pool had no room for the planned range")
+    X(NO_ARENA, "no_arena",                                              \
+      "where the pool had no room for the planned range, or needed it back")
 
 enum sp_tg_cause {
 #define SP_TG_CAUSE_ENUM(name, key, text) SP_TG_##name,
@@ -37,8 +38,8 @@ struct sp_tg_layout {
     uint64_t align; /* [bytes] of every offset, and of an arena's address */
 };
 
-/* The planned range of one place. refs == live blocks + 1 while the iteration is replayed; base
- * is not 0 while refs is above 0, unless the pool had no room. */
+/* The planned range of one place. refs == live blocks + 1 while an iteration holds it; base is
+ * not 0 while refs is above 0, unless the pool had no room. */
 struct sp_tg_arena {
     _Atomic uintptr_t base; /* 0: it has no memory now */
     uint64_t size;          /* [bytes] constant */
@@ -83,6 +84,7 @@ struct sp_tg_table {
     uint32_t n_starts, n_buckets, n_arenas, n_cells;
     uint64_t align;
     _Atomic bool is_open;        /* an iteration is being replayed */
+    _Atomic bool is_held;        /* it holds the arenas; cleared by who lets go of them */
     _Atomic uint32_t n_inside;   /* requests being looked up */
     _Atomic uint64_t n_requests; /* in this iteration, as all below */
     _Atomic uint64_t n_served;
@@ -129,6 +131,10 @@ void sp_tg_arena_set(struct sp_tg_arena *arena, void *base);
 
 /* Let go of it: the address that the pool is to have back, or NULL. */
 void *sp_tg_arena_put(struct sp_tg_arena *arena);
+
+/* True for one caller an iteration: it is to put the arenas. No block is served any more from
+ * one in which none lives. Threads: any, at once. */
+bool sp_tg_table_let_go(struct sp_tg_table *table);
 
 /* Half of sp_tg_table_init(): cells, starts and ranks; see taskgraph_cells.c. */
 bool sp_tg_table_cut(struct sp_tg_table *table);

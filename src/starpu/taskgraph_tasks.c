@@ -137,7 +137,7 @@ uint32_t sp_tg_tasks_submit(struct sp_tg_tasks *tasks, const struct sp_tg_task *
 void sp_tg_tasks_cancel(struct sp_tg_tasks *tasks, uint32_t number)
 {
     pthread_mutex_lock(&tasks->mutex);
-    if (number < tasks->n_tasks)
+    if (tasks->is_on && number < tasks->n_tasks)
         tasks->tasks[number].is_cancelled = true;
     pthread_mutex_unlock(&tasks->mutex);
 }

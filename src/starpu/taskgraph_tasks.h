@@ -45,7 +45,7 @@ struct sp_tg_tasks {
     pthread_mutex_t mutex;
     bool is_on;
     bool is_lost;                   /* there was no memory: what is recorded is not whole */
-    uint32_t epoch;                 /* of the recording */
+    _Atomic uint32_t epoch;         /* of the recording; read without the mutex, too */
     struct sp_tg_task_entry *tasks; /* [n_tasks] in the order of submission */
     struct sp_tg_use *uses;         /* [n_uses] by task */
     struct sp_tg_pair *pairs;       /* [n_pairs] explicit dependencies */
@@ -62,7 +62,7 @@ void sp_tg_tasks_fini(struct sp_tg_tasks *tasks);
  * and the next ones: threads: any, at once. */
 uint32_t sp_tg_tasks_submit(struct sp_tg_tasks *tasks, const struct sp_tg_task *task);
 
-/* It was refused. */
+/* It was refused. Nothing if the recording has ended. */
 void sp_tg_tasks_cancel(struct sp_tg_tasks *tasks, uint32_t number);
 
 /* `task` comes after `before`; or the task with tag `tag` after that with `before`. */
@@ -82,12 +82,15 @@ struct sp_tg_tasks_counts {
  * The graph of a recording that has ended: its tasks, their order, and the record's blocks in
  * their order. A block that a thread asked for while it prepared a task belongs to the data of
  * that task that is of its size, and is used by all tasks on that data; one that cannot be told
- * so lives from before the graph till after it. ENOMEM, EINVAL: the recording is not whole.
+ * so lives from before the graph till after it. All are aligned to `min_align`. ENOMEM, EINVAL:
+ * the recording is not whole.
  */
-STARPOOL_CHECK enum starpool_status
-sp_tg_tasks_graph(const struct sp_tg_tasks *tasks, const struct sp_tg_record *record,
-                  const struct starpool_location *locations, const char *name,
-                  struct starpool_graph **graph_out, struct sp_tg_tasks_counts *counts_out);
+STARPOOL_CHECK enum starpool_status sp_tg_tasks_graph(const struct sp_tg_tasks *tasks,
+                                                      const struct sp_tg_record *record,
+                                                      const struct starpool_location *locations,
+                                                      uint64_t min_align, const char *name,
+                                                      struct starpool_graph **graph_out,
+                                                      struct sp_tg_tasks_counts *counts_out);
 
 struct sp_tg_task_entry {
     const void *task;

@@ -365,7 +365,11 @@ static enum sp_exit plan_file(const char *path, struct request *request)
         exit_status = finish(request, graph, plan);
         starpool_plan_destroy(plan);
     } else {
-        sp_tools_say("plan", "%s: %s", path, starpool_status_text(status));
+        /* The file and the options are valid, each for itself. */
+        sp_tools_say("plan", "%s: %s", path,
+                     status == STARPOOL_EINVAL
+                         ? "with their alignments, the blocks come to more than 2^62 bytes"
+                         : starpool_status_text(status));
         exit_status = status == STARPOOL_EINVAL ? SP_EXIT_USAGE : SP_EXIT_NOT_SO;
     }
     starpool_graph_destroy(graph);

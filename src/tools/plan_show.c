@@ -87,11 +87,24 @@ bool sp_plan_fits(const struct sp_plan_view *view)
 
 /* ---- text ------------------------------------------------------------------------------- */
 
-/* A name from a file, without what a terminal could take for a command. */
+/* Whether a terminal could take what stands here for a command: a control character, also one
+ * of those that UTF-8 writes in two bytes, U+0080 to U+009F. */
+static bool is_control(const char *text)
+{
+    unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
+
+    return c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next <= 0x9f);
+}
+
+/* A name from a file. */
 static void put_plain(const char *name)
 {
-    for (; *name != '\0'; name++)
-        putchar((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name);
+    for (; *name != '\0'; name++) {
+        bool is_bad = is_control(name);
+
+        putchar(is_bad ? '?' : *name);
+        name += is_bad && (unsigned char)*name == 0xc2;
+    }
 }
 
 static void show_graph(const struct starpool_graph *graph)

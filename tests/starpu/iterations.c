@@ -177,6 +177,115 @@ static void threads(void)
     starpu_shutdown();
 }
 
+/* One iteration as it should be. */
+static void iterate(unsigned long number)
+{
+    starpu_iteration_push(number);
+    submit_temporaries();
+    starpu_task_wait_for_all();
+    starpu_iteration_pop();
+}
+
+/* StarPU is shut down in the middle of an iteration that is captured, and of one replayed. */
+static void unended(void)
+{
+    unsigned life;
+
+    for (life = 0; life < 3; life++) {
+        start();
+        if (life > 0) {
+            iterate(0);
+            iterate(1);
+        }
+        starpu_iteration_push(2);
+        submit_temporaries();
+        starpu_shutdown();
+    }
+}
+
+/* Nodes are others in StarPU's second life; in its third they are as in the first. */
+static void other_nodes(void)
+{
+    unsigned life;
+
+    for (life = 0; life < 3; life++) {
+        CHECK(setenv("STARPU_USE_NUMA", life == 1 ? "0" : "1", 1) == 0);
+        start();
+        iterate(0);
+        iterate(1);
+        starpu_shutdown();
+    }
+}
+
+/* StarPU frees an argument that a program has left with a task, called or not. */
+static void arguments(void)
+{
+    starpu_data_handle_t handle;
+
+    start();
+    starpu_iteration_push(0);
+    starpu_vector_data_register(&handle, -1, 0, 1000, 1);
+    CHECK(starpu_task_insert(&fill_codelet, STARPU_W, handle, STARPU_PROLOGUE_CALLBACK_POP_ARG,
+                             malloc(8), 0) == 0);
+    starpu_task_wait_for_all();
+    starpu_data_unregister(handle);
+    starpu_iteration_pop();
+    starpu_shutdown();
+}
+
+static size_t one_byte(starpu_data_handle_t handle)
+{
+    (void)handle;
+    return 1;
+}
+
+/* Data of a kind that says what it takes, and not its size. */
+static void sizeless(void)
+{
+    struct starpu_data_interface_ops ops = starpu_interface_vector_ops;
+    starpu_data_handle_t handle;
+    struct starpu_vector_interface vector = {
+        .id = STARPU_VECTOR_INTERFACE_ID, .nx = 1, .elemsize = 1, .allocsize = 1};
+
+    ops.get_size = NULL;
+    ops.get_alloc_size = one_byte;
+    start();
+    starpu_iteration_push(0);
+    starpu_data_register(&handle, -1, &vector, &ops);
+    CHECK(starpu_task_insert(&fill_codelet, STARPU_W, handle, 0) == 0);
+    starpu_task_wait_for_all();
+    starpu_data_unregister(handle);
+    starpu_iteration_pop();
+    starpu_shutdown();
+}
+
+/* Ask for memory as interfaces do, and free it. */
+static void borrow(size_t size)
+{
+    uintptr_t block = starpu_malloc_on_node_flags(STARPU_MAIN_RAM, size, USUAL_FLAGS);
+
+    CHECK(block != 0);
+    starpu_free_on_node_flags(STARPU_MAIN_RAM, block, size, USUAL_FLAGS);
+}
+
+/* With a limit of 8 MiB there is room for what was captured, or for something else, not for
+ * both. */
+static void at_limit(void)
+{
+    unsigned long i;
+
+    start();
+    for (i = 0; i < 4; i++) {
+        starpu_iteration_push(i);
+        if (i < 2)
+            borrow(5 * MIB);
+        else
+            borrow(6 * MIB);
+        starpu_iteration_pop();
+    }
+    starpu_shutdown();
+}
+
 /* ---- by calls ------------------------------------------------------------------------- */
 
 #define FUNCTION(result, name, ...) \
@@ -224,11 +333,89 @@ static void calls(void)
     starpu_shutdown();
 }
 
+/* The program's starpool_starpu_detach() comes between a mark and its other. */
+static void detached(void)
+{
+    start();
+    iterate(0);
+    starpu_iteration_push(1);
+    submit_temporaries();
+    FUNCTION(void, starpu_detach, void)();
+    starpu_task_wait_for_all();
+    starpu_iteration_pop();
+    CHECK(FUNCTION(enum starpool_status, starpu_attach,
+                   const struct starpool_starpu_config *)(NULL) == STARPOOL_OK);
+    iterate(2);
+    starpu_shutdown();
+}
+
+static void capture(unsigned n_times, struct starpool_graph **graph_out)
+{
+    CHECK(FUNCTION(enum starpool_status, starpu_capture_begin, const char *)(NULL) ==
+          STARPOOL_OK);
+    while (n_times-- > 0)
+        submit_temporaries();
+    CHECK(FUNCTION(enum starpool_status, starpu_capture_end,
+                   struct starpool_graph **)(graph_out) == STARPOOL_OK);
+}
+
+static struct starpool_plan *plan_of(struct starpool_graph *graph)
+{
+    struct starpool_plan_config config;
+    struct starpool_plan *plan;
+
+    FUNCTION(void, plan_config_init, struct starpool_plan_config *)(&config);
+    CHECK(FUNCTION(enum starpool_status, plan, const struct starpool_graph *,
+                   const struct starpool_plan_config *,
+                   struct starpool_plan **)(graph, &config, &plan) == STARPOOL_OK);
+    FUNCTION(void, graph_destroy, struct starpool_graph *)(graph);
+    return plan;
+}
+
+static void replay(const struct starpool_plan *plan, unsigned n_times,
+                   enum starpool_status expected)
+{
+    CHECK(FUNCTION(enum starpool_status, starpu_replay_begin,
+                   const struct starpool_plan *)(plan) == expected);
+    if (expected != STARPOOL_OK)
+        return;
+    while (n_times-- > 0)
+        submit_temporaries();
+    CHECK(FUNCTION(enum starpool_status, starpu_replay_end,
+                   struct starpool_starpu_replay_summary *)(NULL) == STARPOOL_OK);
+}
+
+/* Plans of the last capture are taken, also after the observed one has been made anew, and
+ * whatever the alignment; others are not. */
+static void plans(void)
+{
+    struct starpool_graph *graph;
+    struct starpool_plan *large, *small;
+
+    start();
+    starpu_malloc_set_align(4096);
+    capture(2, &graph);
+    large = plan_of(graph);
+    replay(large, 2, STARPOOL_OK);
+    capture(1, &graph);
+    small = plan_of(graph);
+    replay(large, 1, STARPOOL_EINVAL);
+    replay(NULL, 3, STARPOOL_OK);
+    replay(NULL, 3, STARPOOL_OK);
+    replay(small, 1, STARPOOL_OK);
+    FUNCTION(void, plan_destroy, struct starpool_plan *)(large);
+    FUNCTION(void, plan_destroy, struct starpool_plan *)(small);
+    starpu_shutdown();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        {"marked", marked},     {"in_flight", in_flight}, {"nested", nested},
-        {"outlives", outlives}, {"threads", threads},     {"calls", calls},
+        {"marked", marked},     {"in_flight", in_flight},     {"nested", nested},
+        {"outlives", outlives}, {"threads", threads},         {"calls", calls},
+        {"unended", unended},   {"other_nodes", other_nodes}, {"arguments", arguments},
+        {"sizeless", sizeless}, {"at_limit", at_limit},       {"detached", detached},
+        {"plans", plans},
     };
 
     return run_case(cases, sizeof(cases) / sizeof(cases[0]), argc > 1 ? argv[1] : NULL);
