@@ -151,8 +151,8 @@ static int run(int n_iterations, int first_changed)
 
 int main(int argc, char **argv)
 {
-    int n_iterations = argc > 1 ? atoi(argv[1]) : 10;
-    int first_changed = argc > 2 ? atoi(argv[2]) : 5;
+    int n_iterations = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 10;
+    int first_changed = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 5;
     int result;
     int i;
 

@@ -108,8 +108,10 @@ bool sp_arena_take(struct sp_arena *arena, size_t size, const struct sp_horizon 
         if (missing == 0)
             return true;
     }
-    hole->start += missing;
-    hole->size -= missing;
+    if (hole != NULL) {
+        hole->start += missing;
+        hole->size -= missing;
+    }
     return true;
 }
 

@@ -83,11 +83,11 @@ enum starpool_status sp_capture_frontier(const struct sp_driver *driver, sp_cu_s
     if (state != SP_CU_CAPTURE_ACTIVE || current != id)
         return STARPOOL_ECAPTURE_INVALIDATED;
     if (frontier.n_nodes > 0) {
-        frontier.nodes = malloc(frontier.n_nodes * sizeof(*frontier.nodes));
+        frontier.nodes = malloc(frontier.n_nodes * sizeof(sp_cu_node));
         if (frontier.nodes == NULL)
             return STARPOOL_ENOMEM;
         /* The driver's array is valid until the stream's next call. */
-        memcpy(frontier.nodes, nodes, frontier.n_nodes * sizeof(*frontier.nodes));
+        memcpy(frontier.nodes, nodes, frontier.n_nodes * sizeof(sp_cu_node));
     }
     *frontier_out = frontier;
     return STARPOOL_OK;

@@ -51,7 +51,7 @@ static size_t collect(const struct sp_owner *owner, struct starpool_location loc
 
     for (loose = owner->loose_frees; loose != NULL; loose = loose->next)
         n_loose++;
-    *nodes_out = n_loose == 0 ? NULL : malloc(n_loose * sizeof(**nodes_out));
+    *nodes_out = n_loose == 0 ? NULL : malloc(n_loose * sizeof(sp_cu_node));
     if (*nodes_out == NULL)
         return 0;
     for (loose = owner->loose_frees; loose != NULL; loose = loose->next) {

@@ -414,6 +414,7 @@ bool sp_owner_drop_hold(struct sp_owner *owner, struct sp_owned *owned_out, bool
     if (hold != NULL) {
         owner->holds = hold->next;
         link = find_entry(hold->start);
+        /* A hold has an entry. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         *is_last_out = --(*link)->owned.n_holds == 0;
         if ((*link)->owned.owner == owner)
             (*link)->owned.owner = NULL;

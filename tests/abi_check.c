@@ -170,6 +170,7 @@ SAME_POOL(RESERVED_MEM_HIGH);
 SAME_POOL(USED_MEM_CURRENT);
 SAME_POOL(USED_MEM_HIGH);
 
+/* NOLINTBEGIN(bugprone-sizeof-expression) */
 /* ---- capture and graphs ---------------------------------------------------------------- */
 
 SAME_TYPE(sp_cu_graph, CUgraph);
@@ -303,6 +304,8 @@ SAME_GRAPH_MEM(RESERVED_CURRENT, RESERVED_MEM_CURRENT);
 SAME_GRAPH_MEM(RESERVED_HIGH, RESERVED_MEM_HIGH);
 SAME(SP_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
 SAME(SP_CU_GRAPH_USER_OBJECT_MOVE, CU_GRAPH_USER_OBJECT_MOVE);
+
+/* NOLINTEND(bugprone-sizeof-expression) */
 
 /* ---- entry points ---------------------------------------------------------------------- */
 

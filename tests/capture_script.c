@@ -354,7 +354,7 @@ static sp_cu_result get_dependencies(sp_cu_node node, sp_cu_node *nodes_out,
 
     (void)edges_out;
     if (nodes_out != NULL)
-        memcpy(nodes_out, from->dependencies, from->n * sizeof(*nodes_out));
+        memcpy(nodes_out, from->dependencies, from->n * sizeof(sp_cu_node));
     *n = from->n;
     return safe(SP_CALL_cuGraphNodeGetDependencies);
 }

@@ -139,7 +139,7 @@ static struct sp_model_node *new_node(size_t n_dependencies)
 
     if (node == NULL)
         return NULL;
-    node->dependencies = calloc(room, sizeof(*node->dependencies));
+    node->dependencies = calloc(room, sizeof(struct sp_model_node *));
     node->edges = calloc(room, sizeof(*node->edges));
     node->room = room;
     if (node->dependencies != NULL && node->edges != NULL)

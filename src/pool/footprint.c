@@ -67,7 +67,7 @@ static enum starpool_status count_addresses(const struct starpool_graph *graph,
                                             uint64_t *bytes_out)
 {
     const struct sp_graph_block **blocks =
-        malloc((graph->n_blocks + (size_t)1) * sizeof(*blocks));
+        malloc((graph->n_blocks + (size_t)1) * sizeof(struct sp_graph_block *));
     uint64_t end = 0;
     size_t n = 0;
 
@@ -77,7 +77,7 @@ static enum starpool_status count_addresses(const struct starpool_graph *graph,
         if (is_own(&graph->blocks[i], location))
             blocks[n++] = &graph->blocks[i];
     }
-    qsort(blocks, n, sizeof(*blocks), compare_blocks);
+    qsort(blocks, n, sizeof(struct sp_graph_block *), compare_blocks);
     *bytes_out = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t start = sp_max(end, blocks[i]->address);

@@ -98,7 +98,7 @@ static enum starpool_status list_nodes(struct import *import)
     if (status != STARPOOL_OK)
         return status;
     room = import->n_nodes + 1;
-    import->nodes = calloc(room, sizeof(*import->nodes));
+    import->nodes = calloc(room, sizeof(sp_cu_node));
     import->numbers = calloc(room, sizeof(*import->numbers));
     import->present = calloc(3 * room, sizeof(*import->present));
     if (import->nodes == NULL || import->numbers == NULL || import->present == NULL)

@@ -22,6 +22,7 @@ static uint32_t find(const struct sp_tg_map *map, uint64_t word)
     uint32_t mask = map->n_buckets - 1;
     uint32_t i = (uint32_t)sp_tg_mix(word) & mask;
 
+    /* Not what resize() freed. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     while (map->is_used[i] && map->words[i] != word)
         i = (i + 1) & mask;
     return i;
@@ -90,6 +91,7 @@ bool sp_tg_map_set(struct sp_tg_map *map, uint64_t word, uint32_t value)
         !resize(map, map->n_buckets == 0 ? 64 : 2 * map->n_buckets))
         return false;
     i = find(map, word);
+    /* Not what resize() freed. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     map->n += !map->is_used[i];
     map->is_used[i] = true;
     map->words[i] = word;

@@ -200,6 +200,7 @@ static bool order_use(struct order *order, uint32_t index)
 
     if (use->mode == SP_TG_UNORDERED)
         return true;
+    /* Set. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     if (group->mode != use->mode || use->mode == SP_TG_WRITE) {
         group->mode = use->mode;
         group->first_before = group->first;

@@ -97,7 +97,8 @@ static void nested(void)
     starpu_shutdown();
 }
 
-/* Each iteration frees the blocks of the one before, after it has made its own. */
+/* Each iteration frees the blocks of the one before, after it has made its own.
+ * NOLINTNEXTLINE(readability-function-size) */
 static void outlives(void)
 {
     char *kept[N_BLOCKS] = {NULL};
