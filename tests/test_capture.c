@@ -197,8 +197,7 @@ static void guard_of_a_driver_without_modes_does_nothing(void **state)
     assert_int_equal(sp_script_mode, SP_CU_CAPTURE_MODE_GLOBAL);
 }
 
-/* ---- every call of ours -------------------------------------------------------------------
- */
+/* ---- every call of ours ------------------------------------------------------------------ */
 
 static void use_attributes(void)
 {
@@ -318,8 +317,7 @@ static void refused_calls_give_the_mode_back(void **state)
     assert_int_equal(script.n_unguarded, 0);
 }
 
-/* ---- what no guard saves ------------------------------------------------------------------
- */
+/* ---- what no guard saves ----------------------------------------------------------------- */
 
 static void captured_stream_is_asked_for_nothing(void **state)
 {
@@ -336,6 +334,33 @@ static void captured_stream_is_asked_for_nothing(void **state)
     assert_int_equal(script.n_on_captured, 0);
     script.state = SP_CU_CAPTURE_NONE;
     assert_ok(starpool_stream_synchronize(A));
+}
+
+/* Between a question whether a stream is captured and any other one a capture may begin. */
+static void stream_is_not_asked_for_what_an_event_tells(void **state)
+{
+    struct starpool_pool_config config;
+    struct starpool_pool *host;
+    void *first, *second;
+
+    (void)state;
+    starpool_pool_config_init(&config);
+    assert_ok(starpool_pool_create(&config, &host));
+    assert_ok(starpool_alloc(host, 1000, B, &first));
+    assert_ok(starpool_free(first, B));
+    assert_ok(starpool_alloc(host, 1000, B, &first));
+    assert_ok(starpool_alloc(host, 1000, B, &second));
+    assert_ok(starpool_free(second, B));
+    script.event_result = SP_CU_NOT_READY;
+    memset(script.n_calls, 0, sizeof(script.n_calls));
+    assert_false(starpool_is_ready(first));
+    assert_true(script.n_calls[SP_CALL_cuEventQuery] > 0);
+    assert_int_equal(script.n_calls[SP_CALL_cuStreamQuery], 0);
+    script.event_result = SP_CU_SUCCESS;
+    assert_true(starpool_is_ready(first));
+    assert_ok(starpool_free(first, B));
+    assert_ok(starpool_stream_synchronize(B));
+    starpool_pool_destroy(host);
 }
 
 static void whole_context_is_not_waited_for_while_somebody_captures(void **state)
@@ -373,8 +398,7 @@ static void graph_without_user_objects_gets_nothing_of_ours(void **state)
     assert_ok(starpool_free(block, B));
 }
 
-/* ---- the flag of the destructor ------------------------------------------------------------
- */
+/* ---- the flag of the destructor ---------------------------------------------------------- */
 
 static void destructor_sets_a_flag_and_the_next_call_cleans_up(void **state)
 {
@@ -443,6 +467,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(whatever_is_asked_is_asked_relaxed, setup, teardown),
         cmocka_unit_test_setup_teardown(refused_calls_give_the_mode_back, setup, teardown),
         cmocka_unit_test_setup_teardown(captured_stream_is_asked_for_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(stream_is_not_asked_for_what_an_event_tells, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(whole_context_is_not_waited_for_while_somebody_captures,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(graph_without_user_objects_gets_nothing_of_ours, setup,

@@ -39,12 +39,11 @@ struct worker {
     int mode;
     enum starpool_status status; /* of the first call that failed */
     const char *call;            /* and which */
-    size_t n_works;
 };
 
 static struct {
     _Atomic bool is_over;
-    _Atomic unsigned n_works;
+    _Atomic unsigned n_works; /* of the threads beside the one that captures, in one case */
     struct starpool_pool *device, *arena, *host;
     enum starpool_status status; /* of the first worker's call that failed */
     const char *call;            /* and which */
@@ -136,8 +135,6 @@ static void work(struct worker *worker)
         work_on_blocks(worker, stress.device);
         break;
     }
-    worker->n_works++;
-    atomic_fetch_add(&stress.n_works, 1);
 }
 
 static void *work_on(void *arg)
@@ -147,8 +144,10 @@ static void *work_on(void *arg)
 
     (void)on.driver->cuCtxSetCurrent(on.context);
     (void)on.driver->cuThreadExchangeStreamCaptureMode(&mode);
-    while (!atomic_load(&stress.is_over))
+    while (!atomic_load(&stress.is_over)) {
         work(worker);
+        atomic_fetch_add(&stress.n_works, 1);
+    }
     (void)on.driver->cuCtxSetCurrent(NULL);
     return NULL;
 }
@@ -156,9 +155,8 @@ static void *work_on(void *arg)
 /* ---- captures ---------------------------------------------------------------------------- */
 
 /* What a captured stream is given. The status of the first call that failed. */
-static enum starpool_status capture_some(struct worker *self, struct starpool_pool *pool)
+static enum starpool_status capture_some(struct worker *worker, struct starpool_pool *pool)
 {
-    struct worker *worker = self;
     void *first, *second;
 
     if (!DO(starpool_alloc(pool, SIZE, on.a, &first)))
@@ -217,6 +215,7 @@ static size_t run_case(const struct table_case *row, size_t n_captures)
     size_t n_lost = 0;
 
     atomic_store(&stress.is_over, false);
+    atomic_store(&stress.n_works, 0);
     assert_true(start_worker(&self, row->thread_mode, sp_test_seed()));
     for (size_t i = 0; i < N_WORKERS; i++) {
         assert_true(start_worker(&workers[i], row->thread_mode, sp_test_seed() + i + 1));
@@ -229,7 +228,7 @@ static size_t run_case(const struct table_case *row, size_t n_captures)
     if (row->is_own)
         (void)on.driver->cuThreadExchangeStreamCaptureMode(&mode);
     /* On one processor they may not have come to work yet. */
-    while (workers[0].status == STARPOOL_OK && atomic_load(&stress.n_works) < N_WORKERS)
+    while (atomic_load(&stress.n_works) < N_WORKERS)
         sched_yield();
     atomic_store(&stress.is_over, true);
     for (size_t i = 0; i < N_WORKERS; i++)
@@ -510,7 +509,7 @@ static enum starpool_status keep_and_free(size_t number)
         assert_ok(starpool_graph_keep(on.b, block));
         other = sp_capture_end(on.b);
     }
-    status = starpool_free(block, STARPOOL_STREAM_HOST);
+    status = starpool_free(block, number % 3 != 0 ? STARPOOL_STREAM_HOST : on.a);
     if (other != NULL)
         assert_cu(SUCCESS, on.driver->cuGraphDestroy(other));
     return status;

@@ -256,22 +256,6 @@ static bool has_come_to(struct sp_point point)
     return is_done;
 }
 
-bool sp_streams_has_executed(struct sp_point point)
-{
-    struct sp_stream *stream;
-
-    if (point.slot == SP_SLOT_HOST || has_come_to(point))
-        return true;
-    stream = get_pending(point.slot);
-    if (stream != NULL) {
-        poll_stream(stream, false);
-        if (stream->driver != NULL && !stream->is_retired && !has_come_to(point))
-            ask_stream(stream);
-        sp_streams_put(stream);
-    }
-    return has_come_to(point);
-}
-
 /* The newest event that covers a point of a stream of the driver; NULL if none does. */
 static sp_cu_event event_for(const struct sp_stream *stream, uint64_t seq)
 {
@@ -281,6 +265,37 @@ static sp_cu_event event_for(const struct sp_stream *stream, uint64_t seq)
     if (newer->seq >= seq)
         return newer->event;
     return older->seq >= seq ? older->event : NULL;
+}
+
+/* Whether only the stream itself can say that it has come to a point: what an event covers the
+ * stream would not know sooner, and it may be captured before it has answered. */
+static bool needs_asking(const struct sp_stream *stream, struct sp_point point)
+{
+    bool answer;
+
+    if (stream->driver == NULL)
+        return false;
+    sp_streams_lock();
+    answer = !stream->is_retired && event_for(stream, point.seq) == NULL &&
+             sp_streams_order()->streams[point.slot].done_seq < point.seq;
+    sp_streams_unlock();
+    return answer;
+}
+
+bool sp_streams_has_executed(struct sp_point point)
+{
+    struct sp_stream *stream;
+
+    if (point.slot == SP_SLOT_HOST || has_come_to(point))
+        return true;
+    stream = get_pending(point.slot);
+    if (stream != NULL) {
+        poll_stream(stream, false);
+        if (needs_asking(stream, point))
+            ask_stream(stream);
+        sp_streams_put(stream);
+    }
+    return has_come_to(point);
 }
 
 /* In the stream's context: wait for an event, or for all of the context where no event covers
