@@ -13,6 +13,7 @@
 #include "bench/bench.h"
 #include "bench/plan.h"
 #include "graph/interval.h"
+#include "src/util/util.h"
 
 #define MAX_BLOCKS 1000
 #define MAX_RUNS   21
@@ -160,21 +161,11 @@ static void bench_fit(const struct effort *effort)
 
 /* ---- without some blocks ------------------------------------------------------------- */
 
-/* splitmix64. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t x = *state += 0x9e3779b97f4a7c15;
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
-
 static void drop(struct problem *problem, const struct problem *whole, uint64_t seed)
 {
     problem->n = 0;
     for (uint32_t i = 0; i < whole->n; i++) {
-        if (next_random(&seed) % 100 < DROPPED)
+        if (sp_random(&seed) % 100 < DROPPED)
             continue;
         problem->lower[problem->n] = whole->lower[i];
         problem->upper[problem->n] = whole->upper[i];
@@ -218,7 +209,7 @@ struct gap {
 
 static struct gap find_gap(const struct problem *problem, uint64_t time_ns, size_t n)
 {
-    double values[MAX_GAPS];
+    double values[MAX_GAPS], median;
 
     for (size_t seed = 0; seed < n; seed++) {
         struct sp_interval_result result;
@@ -226,14 +217,21 @@ static struct gap find_gap(const struct problem *problem, uint64_t time_ns, size
         plan(problem, 0, time_ns, seed, &result);
         values[seed] = (double)result.peak / (double)result.lower_bound;
     }
-    return (struct gap){.median = sp_bench_quartiles(values, n).median, .worst = values[n - 1]};
+    median = sp_bench_quartiles(values, n).median;
+    return (struct gap){.median = median, .worst = values[n - 1]};
 }
 
-/* The goals are about the medians: a processor that others use, too, may be away for all of
- * 10 ms. */
+static double higher(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* A processor that others use, too, may be away for all of 10 ms: hence medians. The same
+ * bounds for the worst seed of all, beside them, say what one run can be relied on for. */
 static void bench_gap(const struct effort *effort)
 {
-    double sum = 0, most_10 = 0, most_50 = 0;
+    double sum = 0;
+    struct gap most_10 = {0, 0}, most_50 = {0, 0};
 
     printf("\nWithout a capacity: the peak over the lower bound (median of seeds 0 to %zu; the "
            "worst)\n",
@@ -247,12 +245,16 @@ static void bench_gap(const struct effort *effort)
         printf("%-4s %8.4f %8.4f %8.4f %8.4f %8.4f\n", names[i], in_0.median, in_10.median,
                in_10.worst, in_50.median, in_50.worst);
         sum += in_50.median;
-        most_10 = in_10.median > most_10 ? in_10.median : most_10;
-        most_50 = in_50.median > most_50 ? in_50.median : most_50;
+        most_10.median = higher(most_10.median, in_10.median);
+        most_10.worst = higher(most_10.worst, in_10.worst);
+        most_50.median = higher(most_50.median, in_50.median);
+        most_50.worst = higher(most_50.worst, in_50.worst);
     }
     sp_bench_goal("plan_gap_50ms_mean", sum / (double)N_FILES, SP_GOAL_AT_MOST, 1.02);
-    sp_bench_goal("plan_gap_50ms_most", most_50, SP_GOAL_AT_MOST, 1.061);
-    sp_bench_goal("plan_gap_10ms_most", most_10, SP_GOAL_AT_MOST, 1.15);
+    sp_bench_goal("plan_gap_50ms_most", most_50.median, SP_GOAL_AT_MOST, 1.061);
+    sp_bench_goal("plan_gap_50ms_worst_seed", most_50.worst, SP_GOAL_AT_MOST, 1.061);
+    sp_bench_goal("plan_gap_10ms_most", most_10.median, SP_GOAL_AT_MOST, 1.15);
+    sp_bench_goal("plan_gap_10ms_worst_seed", most_10.worst, SP_GOAL_AT_MOST, 1.15);
 }
 
 int main(int argc, char **argv)

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "src/util/util.h"
+
 #define MOST_STREAMS 16
 #define MOST_WAITS   64
 
@@ -31,25 +33,16 @@ struct capture {
     bool is_ok; /* no memory has been missing so far */
 };
 
-static uint64_t next_random(struct capture *capture)
-{
-    uint64_t z = capture->random += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* 0 if there is nothing below the bound. */
 static uint32_t random_below(struct capture *capture, uint32_t bound)
 {
-    return bound == 0 ? 0 : (uint32_t)(next_random(capture) % bound);
+    return bound == 0 ? 0 : (uint32_t)(sp_random(&capture->random) % bound);
 }
 
 /* 512 bytes to 16 MiB, log-uniform. */
 static uint64_t random_size(struct capture *capture)
 {
-    double part = (double)(next_random(capture) >> 11) / (double)(UINT64_C(1) << 53);
+    double part = (double)(sp_random(&capture->random) >> 11) / (double)(UINT64_C(1) << 53);
 
     return (uint64_t)(512 * pow(32768, part));
 }
@@ -114,7 +107,7 @@ static void release(struct capture *capture)
     unsigned stream = live.stream, other = random_below(capture, capture->n_streams);
     struct sp_graph_block *block = &capture->graph->blocks[live.block];
 
-    if (next_random(capture) % 2 == 0 && capture->known[other][stream] >= live.last_use)
+    if (sp_random(&capture->random) % 2 == 0 && capture->known[other][stream] >= live.last_use)
         stream = other;
     block->free = add_node(capture, stream, STARPOOL_GRAPH_NODE_FREE);
     block->is_output = false;

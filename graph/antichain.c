@@ -43,22 +43,6 @@ struct points {
 
 /* ---- points -------------------------------------------------------------------------- */
 
-static bool begins_inside(const struct points *points, uint32_t i)
-{
-    uint32_t block = points->blocks[i];
-
-    return !points->liveness->graph->blocks[block].is_input &&
-           sp_liveness_n_firsts(points->liveness, block) > 0;
-}
-
-static bool ends_inside(const struct points *points, uint32_t i)
-{
-    uint32_t block = points->blocks[i];
-
-    return !points->liveness->graph->blocks[block].is_output &&
-           sp_liveness_n_lasts(points->liveness, block) > 0;
-}
-
 /* Where block `i`, which has several firsts or lasts, is put in: before its earliest first, or
  * behind its latest last. */
 static void list_block(struct points *points, uint32_t i, bool is_end)
@@ -85,13 +69,13 @@ static void note_roles(struct points *points)
         uint32_t block = points->blocks[i];
 
         points->own_in[i] = points->own_out[i] = NONE;
-        if (begins_inside(points, i)) {
+        if (sp_liveness_begins_inside(liveness, block)) {
             if (sp_liveness_n_firsts(liveness, block) > 1)
                 list_block(points, i, false);
             else
                 points->roles[liveness->firsts[liveness->first_begin[block]]] |= 1;
         }
-        if (ends_inside(points, i)) {
+        if (sp_liveness_ends_inside(liveness, block)) {
             if (sp_liveness_n_lasts(liveness, block) > 1)
                 list_block(points, i, true);
             else
@@ -227,19 +211,21 @@ static bool add_edges(struct points *points)
 static uint32_t point_in(const struct points *points, uint32_t i)
 {
     const struct sp_liveness *liveness = points->liveness;
+    uint32_t block = points->blocks[i];
 
-    if (!begins_inside(points, i) || points->own_in[i] != NONE)
+    if (!sp_liveness_begins_inside(liveness, block) || points->own_in[i] != NONE)
         return points->own_in[i];
-    return points->begin[liveness->firsts[liveness->first_begin[points->blocks[i]]]];
+    return points->begin[liveness->firsts[liveness->first_begin[block]]];
 }
 
 static uint32_t point_out(const struct points *points, uint32_t i)
 {
     const struct sp_liveness *liveness = points->liveness;
+    uint32_t block = points->blocks[i];
 
-    if (!ends_inside(points, i) || points->own_out[i] != NONE)
+    if (!sp_liveness_ends_inside(liveness, block) || points->own_out[i] != NONE)
         return points->own_out[i];
-    return points->end[liveness->lasts[liveness->last_begin[points->blocks[i]]]];
+    return points->end[liveness->lasts[liveness->last_begin[block]]];
 }
 
 static bool is_left_out(const struct points *points, uint32_t i, bool has_own)

@@ -69,14 +69,14 @@ enum starpool_status sp_capture_frontier(const struct sp_driver *driver, sp_cu_s
 {
     const struct sp_cu_edge_data *edges;
     const sp_cu_node *nodes = NULL;
-    struct sp_frontier frontier = {NULL, 0};
+    struct sp_frontier frontier = {.nodes = NULL};
     uint64_t current = 0;
     int state = SP_CU_CAPTURE_NONE;
     /* Edges are asked for, because without them some dependencies are not told. */
-    enum starpool_status status =
-        sp_driver_status(driver->cuStreamGetCaptureInfo(stream, &state, &current, NULL, &nodes,
-                                                        &edges, &frontier.n_nodes),
-                         "cuStreamGetCaptureInfo");
+    enum starpool_status status = sp_driver_status(
+        driver->cuStreamGetCaptureInfo(stream, &state, &current, &frontier.graph, &nodes,
+                                       &edges, &frontier.n_nodes),
+        "cuStreamGetCaptureInfo");
 
     if (status != STARPOOL_OK)
         return status;
@@ -96,5 +96,5 @@ enum starpool_status sp_capture_frontier(const struct sp_driver *driver, sp_cu_s
 void sp_frontier_fini(struct sp_frontier *frontier)
 {
     free(frontier->nodes);
-    *frontier = (struct sp_frontier){NULL, 0};
+    *frontier = (struct sp_frontier){.nodes = NULL};
 }

@@ -47,6 +47,7 @@ void sp_capture_guard_end(const struct sp_capture_guard *guard);
 
 /* The nodes that what is captured next in a stream comes after: a copy, to be freed. */
 struct sp_frontier {
+    sp_cu_graph graph; /* theirs; as sp_capture.graph */
     sp_cu_node *nodes; /* [n_nodes] */
     size_t n_nodes;
 };

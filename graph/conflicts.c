@@ -77,16 +77,15 @@ static struct interval interval_of(const struct sp_place *place, uint32_t i, uin
 {
     const struct sp_liveness *liveness = place->liveness;
     uint32_t block = place->blocks[i];
-    const struct sp_graph_block *it = &liveness->graph->blocks[block];
     struct interval interval = {.begin = 0, .end = UINT64_MAX, .i = i};
     struct sp_spot spot;
 
-    if (!it->is_input && sp_liveness_n_firsts(liveness, block) > 0) {
+    if (sp_liveness_begins_inside(liveness, block)) {
         spot = liveness->spots[liveness->firsts[liveness->first_begin[block] + first]];
         interval.begin_chain = spot.chain;
         interval.begin = (uint64_t)spot.index + 1;
     }
-    if (!it->is_output && sp_liveness_n_lasts(liveness, block) > 0) {
+    if (sp_liveness_ends_inside(liveness, block)) {
         spot = liveness->spots[liveness->lasts[liveness->last_begin[block] + last]];
         interval.end_chain = spot.chain;
         interval.end = (uint64_t)spot.index + 1;

@@ -30,7 +30,7 @@ static uint64_t offset_on(const struct exact *exact, uint32_t placed, uint32_t i
         if ((placed & exact->conflicts[i]) >> j & 1)
             offset = sp_max(offset, exact->ends[j]);
     }
-    return sp_align(offset, exact->place->alignments[i]);
+    return sp_round_up(offset, exact->place->alignments[i]);
 }
 
 /* Whether block `i` may come after block `last`: not below it, and beside it by number. */

@@ -121,17 +121,12 @@ bool sp_graph_add_use(struct starpool_graph *graph, uint32_t block, uint32_t nod
 
 /* ---- locations -------------------------------------------------------------------------- */
 
-static bool is_same_location(struct starpool_location a, struct starpool_location b)
-{
-    return a.kind == b.kind && a.id == b.id;
-}
-
 static uint32_t find_location(const struct starpool_location *locations, uint32_t n,
                               struct starpool_location location)
 {
     uint32_t i = 0;
 
-    while (i < n && !is_same_location(locations[i], location))
+    while (i < n && !sp_is_same_location(locations[i], location))
         i++;
     return i;
 }

@@ -102,6 +102,16 @@ STARPOOL_CHECK enum starpool_status sp_graph_check(const struct starpool_graph *
 STARPOOL_CHECK enum starpool_status sp_graph_sort(const struct starpool_graph *graph,
                                                   uint32_t *order_out);
 
+/* Who follows each node directly; who comes right before it; the users of each block. Those of
+ * the first are the first of one array, and so on: where each part begins, and [n], and the
+ * array are to be freed. False without memory. */
+bool sp_graph_list_followers(const struct starpool_graph *graph, uint32_t **begin_out,
+                             uint32_t **followers_out);
+bool sp_graph_list_precursors(const struct starpool_graph *graph, uint32_t **begin_out,
+                              uint32_t **precursors_out);
+bool sp_graph_list_users(const struct starpool_graph *graph, uint32_t **begin_out,
+                         uint32_t **users_out);
+
 /* The locations of the graph's blocks, each once, in order of appearance: an array to be freed.
  */
 STARPOOL_CHECK enum starpool_status sp_graph_locations(const struct starpool_graph *graph,

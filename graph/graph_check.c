@@ -44,7 +44,7 @@ static enum starpool_status wrong(const struct check *check, enum sp_graph_part 
     return STARPOOL_EINVAL;
 }
 
-/* ---- an order of the nodes -------------------------------------------------------------- */
+/* ---- lists ------------------------------------------------------------------------------ */
 
 /* Lists of what belongs to each of n owners: where each begins, and the members of all. Both
  * are freed by the caller. */
@@ -71,15 +71,37 @@ static bool group(uint32_t n_owners, uint32_t n, const uint32_t *owner, const ui
     return true;
 }
 
-static bool group_edges(const struct starpool_graph *graph, uint32_t **first_out,
-                        uint32_t **followers_out)
+static const struct sp_graph_edge no_edge;
+
+bool sp_graph_list_followers(const struct starpool_graph *graph, uint32_t **begin_out,
+                             uint32_t **followers_out)
 {
-    static const struct sp_graph_edge none;
-    const struct sp_graph_edge *edges = graph->n_edges > 0 ? graph->edges : &none;
+    const struct sp_graph_edge *edges = graph->n_edges > 0 ? graph->edges : &no_edge;
 
     return group(graph->n_nodes, graph->n_edges, &edges->from, &edges->to,
-                 sizeof(*edges) / sizeof(uint32_t), first_out, followers_out);
+                 sizeof(*edges) / sizeof(uint32_t), begin_out, followers_out);
 }
+
+bool sp_graph_list_precursors(const struct starpool_graph *graph, uint32_t **begin_out,
+                              uint32_t **precursors_out)
+{
+    const struct sp_graph_edge *edges = graph->n_edges > 0 ? graph->edges : &no_edge;
+
+    return group(graph->n_nodes, graph->n_edges, &edges->to, &edges->from,
+                 sizeof(*edges) / sizeof(uint32_t), begin_out, precursors_out);
+}
+
+bool sp_graph_list_users(const struct starpool_graph *graph, uint32_t **begin_out,
+                         uint32_t **users_out)
+{
+    static const struct sp_graph_use no_use;
+    const struct sp_graph_use *uses = graph->n_uses > 0 ? graph->uses : &no_use;
+
+    return group(graph->n_blocks, graph->n_uses, &uses->block, &uses->node,
+                 sizeof(*uses) / sizeof(uint32_t), begin_out, users_out);
+}
+
+/* ---- an order of the nodes -------------------------------------------------------------- */
 
 /* A heap of nodes, the lowest index at its top. */
 static void heap_put(uint32_t *heap, uint32_t n, uint32_t node)
@@ -177,7 +199,7 @@ enum starpool_status sp_graph_sort(const struct starpool_graph *graph, uint32_t 
     uint32_t *first, *followers, cycle;
     enum starpool_status status;
 
-    if (!group_edges(graph, &first, &followers))
+    if (!sp_graph_list_followers(graph, &first, &followers))
         return STARPOOL_ENOMEM;
     status = order_nodes(graph, order_out, first, followers, &cycle);
     free(first);
@@ -394,17 +416,14 @@ static enum starpool_status check_blocks(const struct check *check)
 
 static bool prepare(struct check *check)
 {
-    static const struct sp_graph_use none;
     const struct starpool_graph *graph = check->graph;
-    const struct sp_graph_use *uses = graph->n_uses > 0 ? graph->uses : &none;
     size_t n = (size_t)graph->n_nodes + 1;
 
     check->order = calloc(n, sizeof(*check->order));
     check->is_reached = calloc(n, sizeof(*check->is_reached));
     return check->order != NULL && check->is_reached != NULL &&
-           group_edges(graph, &check->first_edge, &check->followers) &&
-           group(graph->n_blocks, graph->n_uses, &uses->block, &uses->node,
-                 sizeof(*uses) / sizeof(uint32_t), &check->first_use, &check->users);
+           sp_graph_list_followers(graph, &check->first_edge, &check->followers) &&
+           sp_graph_list_users(graph, &check->first_use, &check->users);
 }
 
 enum starpool_status sp_graph_check(const struct starpool_graph *graph,

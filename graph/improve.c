@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Looks for an order of blocks that gives a low peak: by size, by size and time, by size and
- * number of conflicts, then, as long as it may, by moving a block that reaches the peak to an
- * earlier turn in the best order so far, with a noisy order as a new start now and then. */
+ * number of conflicts, by time, then, as long as it may, by moving a block that reaches the
+ * peak to an earlier turn in the best order so far, with a noisy order as a new start now and
+ * then. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "graph/place.h"
 #include "src/util/util.h"
@@ -43,31 +43,18 @@ struct improve {
     enum sp_fit fit, trial_fit;
 };
 
-uint64_t sp_place_clock(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 uint64_t sp_place_end(uint64_t time_ns)
 {
-    uint64_t now = sp_place_clock();
+    uint64_t now = sp_clock_ns();
 
     if (time_ns == 0)
         return 0;
     return time_ns > UINT64_MAX - now ? UINT64_MAX : now + time_ns;
 }
 
-/* splitmix64. Source: Steele, Lea, Flood, OOPSLA 2014. */
 static uint64_t random_below(struct improve *improve, uint64_t bound)
 {
-    uint64_t z = improve->search->seed += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (z ^ (z >> 31)) % bound;
+    return sp_random(&improve->search->seed) % bound;
 }
 
 /* ---- orders -------------------------------------------------------------------------- */
@@ -130,7 +117,7 @@ static bool is_over(const struct improve *improve)
         return true;
     if (improve->room->n_looked == 0 || improve->room->n_looked < search->work)
         return false;
-    return search->end_ns == 0 || sp_place_clock() >= search->end_ns;
+    return search->end_ns == 0 || sp_clock_ns() >= search->end_ns;
 }
 
 /* Place in the trial order; if the peak is below `limit`, it becomes the current one. */

@@ -124,7 +124,7 @@ static enum starpool_status plan_init(struct plan *plan,
                                       const struct sp_interval_problem *problem,
                                       const struct sp_interval_options *options)
 {
-    uint64_t now_ns = sp_interval_now_ns();
+    uint64_t now_ns = sp_clock_ns();
     struct layout layout = {0};
 
     *plan = (struct plan){.random = options->seed, .peak = UINT64_MAX};
@@ -177,7 +177,7 @@ static void descend(struct plan *plan, enum sp_interval_order order)
 
 static bool is_late(const struct plan *plan)
 {
-    return sp_interval_now_ns() >= plan->deadline_ns;
+    return sp_clock_ns() >= plan->deadline_ns;
 }
 
 /* Descents with noise until one fits, or time is over. */
@@ -203,7 +203,7 @@ static enum sp_search_answer search(struct plan *plan, unsigned number, uint64_t
         rank(plan, number == 0 ? SP_INTERVAL_CROWD_WIDTH : SP_INTERVAL_CROWD_AREA);
         limits.slack_worth = worths[number];
     } else {
-        uint64_t random = sp_interval_random(&plan->random);
+        uint64_t random = sp_random(&plan->random);
 
         rank(plan, SP_INTERVAL_NOISY_AREA + random % 3);
         limits.slack_worth = worths[random / 3 % SP_ARRAY_SIZE(worths)];

@@ -13,8 +13,6 @@
 
 #include "graph/interval_search.h"
 
-#include <time.h>
-
 #include "graph/interval_part.h"
 #include "src/util/util.h"
 
@@ -33,14 +31,6 @@ size_t sp_search_stack_size(uint32_t n)
     return sp_min(most, 16 * (size_t)n * n) + 64 * SP_KIB;
 }
 
-uint64_t sp_interval_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static bool is_over(struct sp_interval_search *search)
 {
     if (search->n_nodes >= search->limits.n_nodes)
@@ -48,7 +38,7 @@ static bool is_over(struct sp_interval_search *search)
     if (search->work_left > 0)
         return false;
     search->work_left = WORK;
-    return sp_interval_now_ns() >= search->limits.deadline_ns;
+    return sp_clock_ns() >= search->limits.deadline_ns;
 }
 
 /* ---- placing a block ----------------------------------------------------------------- */

@@ -23,7 +23,7 @@ struct sp_part;
 struct sp_search_limits {
     uint64_t capacity;
     uint64_t n_nodes;
-    uint64_t deadline_ns; /* by the monotonic clock */
+    uint64_t deadline_ns; /* by sp_clock_ns() */
     unsigned slack_worth; /* how many blocks to choose among the capacity as slack is worth */
 };
 
@@ -58,8 +58,5 @@ size_t sp_search_stack_size(uint32_t n);
 
 enum sp_search_answer sp_interval_search(struct sp_interval_search *search,
                                          const struct sp_search_limits *limits);
-
-/* The monotonic clock. */
-uint64_t sp_interval_now_ns(void);
 
 #endif /* SP_INTERVAL_SEARCH_H */

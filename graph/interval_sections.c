@@ -105,20 +105,10 @@ void sp_sections_init(struct sp_sections *sections, const struct sp_interval_pro
 
 /* ---- orders -------------------------------------------------------------------------- */
 
-uint64_t sp_interval_random(uint64_t *state)
-{
-    /* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators). */
-    uint64_t x = *state += 0x9e3779b97f4a7c15;
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
-
 /* Between 0.5 and 1.5. */
 static double noise(uint64_t *random)
 {
-    return 0.5 + (double)(sp_interval_random(random) >> 11) * 0x1p-53;
+    return 0.5 + (double)(sp_random(random) >> 11) * 0x1p-53;
 }
 
 static int compare_keys(const void *a, const void *b)

@@ -50,9 +50,6 @@ enum sp_interval_order {
     SP_INTERVAL_NOISY_CROWD_WIDTH,
 };
 
-/* The next of a sequence of random numbers; any state is good to begin with. */
-uint64_t sp_interval_random(uint64_t *state);
-
 /* Sort the ends of lives, and fill everything but `crowd`; all arrays have room for n of the
  * problem, `events` for 2 n. The sizes sum up to less than 2^62. */
 void sp_sections_init(struct sp_sections *sections, const struct sp_interval_problem *problem,

@@ -277,8 +277,6 @@ static bool prepare(struct builder *builder)
     liveness->rows = calloc(n, sizeof(*liveness->rows));
     liveness->row_begin = calloc(n + 1, sizeof(*liveness->row_begin));
     liveness->row_base = calloc(n + 1, sizeof(*liveness->row_base));
-    builder->in_begin = calloc(n + 1, sizeof(*builder->in_begin));
-    builder->in = calloc((size_t)graph->n_edges + 1, sizeof(*builder->in));
     builder->n_left = calloc(n, sizeof(*builder->n_left));
     builder->tail = calloc(n, sizeof(*builder->tail));
     builder->length = calloc(n, sizeof(*builder->length));
@@ -287,9 +285,9 @@ static bool prepare(struct builder *builder)
     return liveness->order != NULL && liveness->rank != NULL && liveness->spots != NULL &&
            liveness->chain_nodes != NULL && liveness->rows != NULL &&
            liveness->row_begin != NULL && liveness->row_base != NULL &&
-           builder->in_begin != NULL && builder->in != NULL && builder->n_left != NULL &&
-           builder->tail != NULL && builder->length != NULL && builder->seen != NULL &&
-           builder->touched != NULL;
+           builder->n_left != NULL && builder->tail != NULL && builder->length != NULL &&
+           builder->seen != NULL && builder->touched != NULL &&
+           sp_graph_list_precursors(graph, &builder->in_begin, &builder->in);
 }
 
 static void release(struct builder *builder)
@@ -303,27 +301,15 @@ static void release(struct builder *builder)
     free(builder->touched);
 }
 
-static void list_precursors(struct builder *builder)
-{
-    const struct starpool_graph *graph = builder->liveness->graph;
-
-    /* One further on than it will be, so that filling moves each to its place. */
-    for (uint32_t i = 0; i < graph->n_edges; i++) {
-        builder->in_begin[graph->edges[i].to + 2]++;
-        builder->n_left[graph->edges[i].from]++;
-    }
-    for (uint32_t i = 2; i <= graph->n_nodes; i++)
-        builder->in_begin[i] += builder->in_begin[i - 1];
-    for (uint32_t i = 0; i < graph->n_edges; i++)
-        builder->in[builder->in_begin[graph->edges[i].to + 1]++] = graph->edges[i].from;
-}
-
 static bool add_nodes(struct builder *builder)
 {
     struct sp_liveness *liveness = builder->liveness;
+    const struct starpool_graph *graph = liveness->graph;
 
+    for (uint32_t i = 0; i < graph->n_edges; i++)
+        builder->n_left[graph->edges[i].from]++;
     builder->n_rows = 1; /* Row 0 is empty. */
-    for (uint32_t i = 0; i < liveness->graph->n_nodes; i++) {
+    for (uint32_t i = 0; i < graph->n_nodes; i++) {
         liveness->rank[liveness->order[i]] = i;
         if (!add_node(builder, liveness->order[i]))
             return false;
@@ -339,10 +325,8 @@ static enum starpool_status build(struct sp_liveness *liveness, size_t room)
 
     if (prepare(&builder))
         status = sp_graph_sort(liveness->graph, liveness->order);
-    if (status == STARPOOL_OK) {
-        list_precursors(&builder);
-        status = add_nodes(&builder) ? STARPOOL_OK : STARPOOL_ENOMEM;
-    }
+    if (status == STARPOOL_OK && !add_nodes(&builder))
+        status = STARPOOL_ENOMEM;
     release(&builder);
     return status == STARPOOL_OK ? sp_liveness_find_ends(liveness) : status;
 }

@@ -104,4 +104,17 @@ static inline uint32_t sp_liveness_n_lasts(const struct sp_liveness *liveness, u
     return liveness->last_begin[block + 1] - liveness->last_begin[block];
 }
 
+/* Whether a node of the graph begins a block, or ends it: else it is there before, or stays. */
+static inline bool sp_liveness_begins_inside(const struct sp_liveness *liveness, uint32_t block)
+{
+    return !liveness->graph->blocks[block].is_input &&
+           sp_liveness_n_firsts(liveness, block) > 0;
+}
+
+static inline bool sp_liveness_ends_inside(const struct sp_liveness *liveness, uint32_t block)
+{
+    return !liveness->graph->blocks[block].is_output &&
+           sp_liveness_n_lasts(liveness, block) > 0;
+}
+
 #endif /* SP_LIVENESS_H */

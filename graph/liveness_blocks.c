@@ -118,25 +118,12 @@ static bool order_is_valid(const struct ends *ends, uint32_t i)
     return true;
 }
 
-static void list_users(struct ends *ends)
-{
-    const struct starpool_graph *graph = ends->liveness->graph;
-
-    for (uint32_t i = 0; i < graph->n_uses; i++)
-        ends->user_begin[graph->uses[i].block + 2]++;
-    for (uint32_t i = 2; i <= graph->n_blocks; i++)
-        ends->user_begin[i] += ends->user_begin[i - 1];
-    for (uint32_t i = 0; i < graph->n_uses; i++)
-        ends->users[ends->user_begin[graph->uses[i].block + 1]++] = graph->uses[i].node;
-}
-
 static enum starpool_status find_ends(struct ends *ends)
 {
     struct sp_liveness *liveness = ends->liveness;
 
     for (uint32_t c = 0; c < liveness->n_chains; c++)
         ends->best[c] = SP_NO_INDEX;
-    list_users(ends);
     for (uint32_t i = 0; i < liveness->graph->n_blocks; i++) {
         uint32_t first = liveness->first_begin[i], last = liveness->last_begin[i];
 
@@ -159,13 +146,11 @@ enum starpool_status sp_liveness_find_ends(struct sp_liveness *liveness)
     liveness->last_begin = calloc(n, sizeof(*liveness->last_begin));
     liveness->firsts = calloc(n_ends, sizeof(*liveness->firsts));
     liveness->lasts = calloc(n_ends, sizeof(*liveness->lasts));
-    ends.user_begin = calloc(n, sizeof(*ends.user_begin));
-    ends.users = calloc((size_t)graph->n_uses + 1, sizeof(*ends.users));
     ends.best = calloc((size_t)liveness->n_chains + 1, sizeof(*ends.best));
     ends.chains = calloc((size_t)graph->n_nodes + 1, sizeof(*ends.chains));
     if (liveness->first_begin != NULL && liveness->last_begin != NULL &&
-        liveness->firsts != NULL && liveness->lasts != NULL && ends.user_begin != NULL &&
-        ends.users != NULL && ends.best != NULL && ends.chains != NULL)
+        liveness->firsts != NULL && liveness->lasts != NULL && ends.best != NULL &&
+        ends.chains != NULL && sp_graph_list_users(graph, &ends.user_begin, &ends.users))
         status = find_ends(&ends);
     free(ends.user_begin);
     free(ends.users);
@@ -175,18 +160,6 @@ enum starpool_status sp_liveness_find_ends(struct sp_liveness *liveness)
 }
 
 /* ---- questions about blocks -------------------------------------------------------------- */
-
-static bool begins_inside(const struct sp_liveness *liveness, uint32_t block)
-{
-    return !liveness->graph->blocks[block].is_input &&
-           sp_liveness_n_firsts(liveness, block) > 0;
-}
-
-static bool ends_inside(const struct sp_liveness *liveness, uint32_t block)
-{
-    return !liveness->graph->blocks[block].is_output &&
-           sp_liveness_n_lasts(liveness, block) > 0;
-}
 
 /* Whether all that may end a block precede a node. */
 static bool is_over_at(const struct sp_liveness *liveness, uint32_t block, uint32_t node)
@@ -205,7 +178,7 @@ bool sp_liveness_is_over(const struct sp_liveness *liveness, uint32_t a, uint32_
     if (liveness->graph->is_timed)
         return !blocks[a].is_output && !blocks[b].is_input &&
                blocks[a].upper <= blocks[b].lower;
-    if (!ends_inside(liveness, a) || !begins_inside(liveness, b))
+    if (!sp_liveness_ends_inside(liveness, a) || !sp_liveness_begins_inside(liveness, b))
         return false;
     for (uint32_t i = liveness->first_begin[b]; i < liveness->first_begin[b + 1]; i++) {
         if (!is_over_at(liveness, a, liveness->firsts[i]))
@@ -218,7 +191,7 @@ uint32_t sp_liveness_before(const struct sp_liveness *liveness, uint32_t block, 
 {
     uint32_t least = UINT32_MAX;
 
-    if (!begins_inside(liveness, block) || chain >= liveness->n_chains)
+    if (!sp_liveness_begins_inside(liveness, block) || chain >= liveness->n_chains)
         return 0;
     for (uint32_t i = liveness->first_begin[block]; i < liveness->first_begin[block + 1]; i++) {
         uint32_t n = sp_liveness_count(liveness, liveness->firsts[i], chain);
@@ -235,7 +208,7 @@ uint32_t sp_liveness_after(const struct sp_liveness *liveness, uint32_t block, u
     if (chain >= liveness->n_chains)
         return 0;
     high = sp_liveness_chain_length(liveness, chain);
-    if (!ends_inside(liveness, block))
+    if (!sp_liveness_ends_inside(liveness, block))
         return high;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -259,13 +232,13 @@ void sp_liveness_span(const struct sp_liveness *liveness, uint32_t block, uint64
         *upper_out = it->is_output ? UINT64_MAX : it->upper;
         return;
     }
-    if (begins_inside(liveness, block)) {
+    if (sp_liveness_begins_inside(liveness, block)) {
         lower = UINT64_MAX;
         for (uint32_t i = liveness->first_begin[block]; i < liveness->first_begin[block + 1];
              i++)
             lower = sp_min(lower, liveness->rank[liveness->firsts[i]]);
     }
-    if (ends_inside(liveness, block)) {
+    if (sp_liveness_ends_inside(liveness, block)) {
         upper = 0;
         for (uint32_t i = liveness->last_begin[block]; i < liveness->last_begin[block + 1]; i++)
             upper = sp_max(upper, (uint64_t)liveness->rank[liveness->lasts[i]] + 1);

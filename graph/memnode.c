@@ -36,7 +36,7 @@ void sp_memnode_fini(struct sp_owner *owner)
 static bool would_serve(const struct sp_loose_free *loose, struct starpool_location location,
                         const struct sp_horizon *horizon)
 {
-    return loose->location.kind == location.kind && loose->location.id == location.id &&
+    return sp_is_same_location(loose->location, location) &&
            sp_horizon_covers(horizon, loose->places, loose->n_places);
 }
 
@@ -157,17 +157,14 @@ enum starpool_status sp_memnode_free(struct sp_owner *owner, struct starpool_loc
 {
     const struct sp_driver *driver = owner->driver;
     struct sp_frontier frontier;
-    struct sp_capture capture;
     sp_cu_node node;
-    enum starpool_status status = sp_capture_query(driver, stream, &capture);
+    enum starpool_status status = sp_capture_frontier(driver, stream, owner->id, &frontier);
 
-    if (status == STARPOOL_OK)
-        status = sp_capture_frontier(driver, stream, owner->id, &frontier);
     if (status != STARPOOL_OK)
         return status;
     sp_lock_take(&owner->lock);
     status = sp_driver_status(driver->cuGraphAddMemFreeNode(
-                                  &node, capture.graph, frontier.nodes, frontier.n_nodes, ptr),
+                                  &node, frontier.graph, frontier.nodes, frontier.n_nodes, ptr),
                               "cuGraphAddMemFreeNode");
     if (status == STARPOOL_OK)
         add_loose(owner, node, location, &frontier);

@@ -112,7 +112,7 @@ static uint64_t find_gap(const struct sp_range_taken *taken, uint32_t n, uint64_
     uint64_t top = 0, best = UINT64_MAX, best_size = UINT64_MAX;
 
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t offset = sp_align(top, alignment);
+        uint64_t offset = sp_round_up(top, alignment);
 
         if (taken[i].offset >= offset + size && taken[i].offset - top < best_size) {
             best = offset;
@@ -122,7 +122,7 @@ static uint64_t find_gap(const struct sp_range_taken *taken, uint32_t n, uint64_
         }
         top = sp_max(top, taken[i].end);
     }
-    return best == UINT64_MAX ? sp_align(top, alignment) : best;
+    return best == UINT64_MAX ? sp_round_up(top, alignment) : best;
 }
 
 /* Add what a block takes to what its group has taken: ranges in order that do not touch. */

@@ -250,8 +250,7 @@ void sp_owner_destroy(struct sp_owner *owner)
     free(owner);
 }
 
-/* ---- addresses; find_entry() with the lock -------------------------------------------------
- */
+/* ---- addresses; find_entry() with the lock ----------------------------------------------- */
 
 static struct entry **bucket_of(uintptr_t start)
 {
@@ -414,7 +413,7 @@ bool sp_owner_drop_hold(struct sp_owner *owner, struct sp_owned *owned_out, bool
     if (hold != NULL) {
         owner->holds = hold->next;
         link = find_entry(hold->start);
-        /* A hold has an entry. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+        SP_ASSERT(*link != NULL); /* A block that a graph holds is known. */
         *is_last_out = --(*link)->owned.n_holds == 0;
         if ((*link)->owned.owner == owner)
             (*link)->owned.owner = NULL;

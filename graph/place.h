@@ -51,12 +51,6 @@ static inline bool sp_place_conflicts(const struct sp_place *place, uint32_t i, 
            !sp_liveness_is_over(place->liveness, b, a);
 }
 
-/* The lowest multiple of a power of two that is not below `offset`; sums stay below 2^63. */
-static inline uint64_t sp_align(uint64_t offset, uint64_t alignment)
-{
-    return (offset + alignment - 1) & ~(alignment - 1);
-}
-
 /* The highest end of a block. */
 uint64_t sp_place_peak(const struct sp_place *place, const uint64_t *offsets);
 
@@ -126,10 +120,7 @@ STARPOOL_CHECK enum starpool_status sp_place_improve(const struct sp_place *plac
                                                      struct sp_search *search,
                                                      uint64_t *offsets);
 
-/* [ns] A clock that only goes forward. */
-uint64_t sp_place_clock(void);
-
-/* [ns] What the clock shows when a time from now on is over; 0 if there is no time. */
+/* [ns] What sp_clock_ns() shows when a time from now on is over; 0 if there is no time. */
 uint64_t sp_place_end(uint64_t time_ns);
 
 #endif /* SP_PLACE_H */

@@ -57,8 +57,7 @@ static uint32_t find_place(const struct starpool_plan *plan, struct starpool_loc
 {
     uint32_t p = 0;
 
-    while (p < plan->n_places && (plan->places[p].location.kind != location.kind ||
-                                  plan->places[p].location.id != location.id))
+    while (p < plan->n_places && !sp_is_same_location(plan->places[p].location, location))
         p++;
     return p;
 }
@@ -108,7 +107,7 @@ static void fill_place(const struct starpool_graph *graph, const struct starpool
 /* The time is shared out equally to the places that are left. */
 static uint64_t end_of_turn(uint64_t end_ns, uint32_t n_left)
 {
-    uint64_t now = sp_place_clock();
+    uint64_t now = sp_clock_ns();
 
     if (end_ns == 0)
         return 0;

@@ -11,6 +11,7 @@
 #include <starpool/plan.h>
 
 #include "graph/graph.h"
+#include "src/util/util.h"
 
 /* What one location gets. */
 struct sp_plan_place {
@@ -51,7 +52,7 @@ static inline uint64_t sp_plan_size(const struct starpool_plan *plan,
 {
     uint64_t unit = plan->alignment == 0 ? block->alignment : plan->alignment;
 
-    return (block->size + unit - 1) & ~(unit - 1);
+    return sp_round_up(block->size, unit);
 }
 
 static inline uint64_t sp_plan_alignment(const struct starpool_plan *plan,

@@ -36,7 +36,7 @@ static bool is_over(const struct adding *adding)
 {
     if (adding->n_added == MOST_EDGES)
         return true;
-    return adding->end_ns == 0 ? adding->work >= FAST_WORK : sp_place_clock() >= adding->end_ns;
+    return adding->end_ns == 0 ? adding->work >= FAST_WORK : sp_clock_ns() >= adding->end_ns;
 }
 
 static uint64_t peak_of(const struct starpool_plan *plan, uint32_t p)

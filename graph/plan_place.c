@@ -50,7 +50,7 @@ static enum starpool_status plan_line(const struct sp_place *place,
                                       const struct sp_plan_request *request, uint64_t unit,
                                       uint64_t *offsets, struct starpool_plan_report *report)
 {
-    uint64_t *times = calloc(3 * (size_t)place->n + 1, sizeof(*times)), now = sp_place_clock();
+    uint64_t *times = calloc(3 * (size_t)place->n + 1, sizeof(*times)), now = sp_clock_ns();
     uint64_t *lower = times, *upper = times + place->n, *sizes = upper + place->n;
     struct sp_interval_options options = {
         .capacity = request->capacity == STARPOOL_UNLIMITED ? 0 : request->capacity / unit,
@@ -91,7 +91,7 @@ static void stack(const struct sp_place *place, uint64_t *offsets)
     uint64_t top = 0;
 
     for (uint32_t i = 0; i < place->n; i++) {
-        offsets[i] = sp_align(top, place->alignments[i]);
+        offsets[i] = sp_round_up(top, place->alignments[i]);
         top = offsets[i] + place->sizes[i];
     }
 }

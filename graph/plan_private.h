@@ -14,7 +14,7 @@
 /* What is asked of one place. */
 struct sp_plan_request {
     uint64_t capacity; /* [bytes] STARPOOL_UNLIMITED: none */
-    uint64_t end_ns;   /* until when to search, by sp_place_clock(); 0: the fast mode */
+    uint64_t end_ns;   /* until when to search, by sp_clock_ns(); 0: the fast mode */
     uint64_t seed;
     bool is_trial; /* as fast as can be: one of many plans, of which one will be made better */
 };

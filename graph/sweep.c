@@ -52,7 +52,7 @@ static void try_hole(const struct sweep *sweep, uint32_t i, struct hole hole, st
     bool is_top = hole.end == sweep->n;
     uint64_t end;
 
-    hole.offset = sp_align(segments[hole.first].start, sweep->place->alignments[i]);
+    hole.offset = sp_round_up(segments[hole.first].start, sweep->place->alignments[i]);
     end = hole.offset + sweep->place->sizes[i];
     if (!is_top && end > segments[hole.end].start)
         return;

@@ -99,8 +99,7 @@ static bool rank_blocks(struct view *view)
     for (uint32_t i = 0; i < view->graph->n_blocks; i++) {
         const struct sp_graph_block *block = &view->graph->blocks[i];
 
-        if (block->location.kind != view->location.kind ||
-            block->location.id != view->location.id)
+        if (!sp_is_same_location(block->location, view->location))
             continue;
         ranked[view->n++] =
             (struct ranked){.block = i,
@@ -141,15 +140,12 @@ static bool offset_of(const struct view *view, uint32_t rank, double *offset_out
     return true;
 }
 
+/* The plan knows the place of each block, and a location has one at least. */
 static void find_report(struct view *view)
 {
-    for (uint32_t i = 0; view->plan != NULL && i < view->plan->n_places; i++) {
-        const struct sp_plan_place *place = &view->plan->places[i];
-
-        if (place->location.kind == view->location.kind &&
-            place->location.id == view->location.id)
-            view->report = &place->report;
-    }
+    SP_ASSERT(view->n > 0);
+    if (view->plan != NULL)
+        view->report = &view->plan->places[view->plan->place[view->blocks[0]]].report;
 }
 
 /* ---- what is live ----------------------------------------------------------------------- */
@@ -484,8 +480,7 @@ static bool has_addresses(const struct starpool_graph *graph, const struct starp
                           struct starpool_location location)
 {
     for (uint32_t i = 0; i < graph->n_blocks; i++) {
-        if (graph->blocks[i].location.kind == location.kind &&
-            graph->blocks[i].location.id == location.id &&
+        if (sp_is_same_location(graph->blocks[i].location, location) &&
             (plan != NULL || graph->blocks[i].address != 0))
             return true;
     }

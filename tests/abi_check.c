@@ -13,9 +13,10 @@
 #define SAME(ours, theirs)  _Static_assert((int)(ours) == (int)(theirs), #ours)
 #define SIZE(ours, theirs)  _Static_assert(sizeof(ours) == sizeof(theirs), #ours)
 #define ALIGN(ours, theirs) _Static_assert(_Alignof(ours) == _Alignof(theirs), #ours)
-#define MEMBER(ours, our_member, theirs, their_member)                                         \
-    _Static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) &&             \
-                       sizeof(((ours *)0)->our_member) == sizeof(((theirs *)0)->their_member), \
+#define END(type, member)   (offsetof(type, member) + sizeof(__typeof__(((type *)0)->member)[1]))
+#define MEMBER(ours, our_member, theirs, their_member)                             \
+    _Static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) && \
+                       END(ours, our_member) == END(theirs, their_member),         \
                    #ours "." #our_member)
 
 _Static_assert(CUDA_VERSION >= 13000, "the entry points are those of CUDA 13.0");
@@ -170,7 +171,6 @@ SAME_POOL(RESERVED_MEM_HIGH);
 SAME_POOL(USED_MEM_CURRENT);
 SAME_POOL(USED_MEM_HIGH);
 
-/* NOLINTBEGIN(bugprone-sizeof-expression) */
 /* ---- capture and graphs ---------------------------------------------------------------- */
 
 SAME_TYPE(sp_cu_graph, CUgraph);
@@ -304,8 +304,6 @@ SAME_GRAPH_MEM(RESERVED_CURRENT, RESERVED_MEM_CURRENT);
 SAME_GRAPH_MEM(RESERVED_HIGH, RESERVED_MEM_HIGH);
 SAME(SP_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
 SAME(SP_CU_GRAPH_USER_OBJECT_MOVE, CU_GRAPH_USER_OBJECT_MOVE);
-
-/* NOLINTEND(bugprone-sizeof-expression) */
 
 /* ---- entry points ---------------------------------------------------------------------- */
 

@@ -7,8 +7,7 @@
 
 #define SIZE ((size_t)4096)
 
-/* ---- beginning ------------------------------------------------------------------------------
- */
+/* ---- beginning ----------------------------------------------------------------------- */
 
 static void cap_01_work_is_recorded_and_not_executed(void)
 {
@@ -149,8 +148,7 @@ static void cap_05_the_graph_is_not_instantiated_meanwhile(void)
     sp_case_choose("CAP-05", "instantiate_captured", choices, 2, instantiate_meanwhile, NULL);
 }
 
-/* ---- ending ---------------------------------------------------------------------------------
- */
+/* ---- ending -------------------------------------------------------------------------- */
 
 static void cap_06_a_stream_that_is_not_capturing_does_not_end(void)
 {
@@ -323,8 +321,7 @@ static void cap_14_a_bad_argument_leaves_the_capture_alone(void)
     assert_success(cu->cuMemFree(ptr));
 }
 
-/* ---- the list -------------------------------------------------------------------------------
- */
+/* ---- the list ------------------------------------------------------------------------ */
 
 static const struct sp_case cases[] = {
     SP_CASE(cap_01_work_is_recorded_and_not_executed, 0),

@@ -59,8 +59,7 @@ sp_cu_result sp_cap_in_thread(sp_cu_result (*act)(void *arg), void *arg);
 /* cuMemAlloc(), all 0; the caller frees it. */
 sp_cu_ptr sp_cap_memory(size_t size);
 
-/* ---- conformance_cap_info.c ----------------------------------------------------------------
- */
+/* ---- conformance_cap_info.c ---------------------------------------------------------- */
 
 void cap_15_asking_disturbs_nothing(void);
 void cap_16_the_legacy_stream_does_not_say_beside_a_blocking_capture(void);
@@ -74,8 +73,7 @@ void cap_19_bad_dependencies_are_refused(void);
 void cap_19_what_is_removed_need_not_be_joined(void);
 void cap_19_nor_what_was_joined_and_is_cut_off(void);
 
-/* ---- conformance_cap_work.c ----------------------------------------------------------------
- */
+/* ---- conformance_cap_work.c ---------------------------------------------------------- */
 
 void cap_21_an_event_makes_another_stream_part_of_the_capture(void);
 void cap_21_waiting_for_it_joins_the_stream_again(void);
@@ -96,8 +94,7 @@ void cap_39_attaching_memory_is_not_captured(void);
 void cap_41_what_is_captured_does_not_depend_on_earlier_work(void);
 void cap_41_later_work_follows_the_work_before_the_capture(void);
 
-/* ---- conformance_cap_modes.c ---------------------------------------------------------------
- */
+/* ---- conformance_cap_modes.c --------------------------------------------------------- */
 
 void cap_20_a_relaxed_thread_allocates_beside_a_capture(void);
 void cap_20_another_thread_mode_is_for_the_driver_to_say(void);
@@ -118,8 +115,7 @@ void cap_32_managing_pools_is_unsafe(void);
 void cap_32_looking_a_pool_up_is_not(void);
 void cap_32_a_relaxed_thread_may_manage_pools(void);
 
-/* ---- conformance_cap_threads.c -------------------------------------------------------------
- */
+/* ---- conformance_cap_threads.c ------------------------------------------------------- */
 
 void cap_33_a_thread_that_polls_an_event_ends_a_global_capture(void);
 void cap_33_either_side_can_avoid_that(void);

@@ -12,8 +12,7 @@ const int sp_cap_modes[SP_CAP_N_MODES] = {
     SP_CU_CAPTURE_MODE_RELAXED,
 };
 
-/* ---- captures ------------------------------------------------------------------------------
- */
+/* ---- captures ------------------------------------------------------------------------ */
 
 void sp_cap_begin_in(sp_cu_stream stream, int mode)
 {
@@ -65,8 +64,7 @@ void sp_cap_assert_status(int expected, sp_cu_stream stream)
     assert_int_equal(status, expected);
 }
 
-/* ---- what is captured ----------------------------------------------------------------------
- */
+/* ---- what is captured ---------------------------------------------------------------- */
 
 sp_cu_graph sp_cap_graph(sp_cu_stream stream)
 {
@@ -79,27 +77,33 @@ sp_cu_graph sp_cap_graph(sp_cu_stream stream)
     return graph;
 }
 
-size_t sp_cap_n_last(sp_cu_stream stream)
+/* The nodes that the next one will depend on; the array is the driver's. */
+static const sp_cu_node *ask_last(sp_cu_stream stream, size_t *n_out)
 {
     const sp_cu_node *nodes = NULL;
     const struct sp_cu_edge_data *edges = NULL;
-    size_t n = 77;
     int status = -1;
 
-    assert_success(cu->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &nodes, &edges, &n));
+    *n_out = 77;
+    assert_success(
+        cu->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &nodes, &edges, n_out));
     assert_int_equal(status, SP_CU_CAPTURE_ACTIVE);
+    return nodes;
+}
+
+size_t sp_cap_n_last(sp_cu_stream stream)
+{
+    size_t n;
+
+    (void)ask_last(stream, &n);
     return n;
 }
 
 sp_cu_node sp_cap_last(sp_cu_stream stream)
 {
-    const sp_cu_node *nodes = NULL;
-    const struct sp_cu_edge_data *edges = NULL;
-    size_t n = 0;
-    int status = -1;
+    size_t n;
+    const sp_cu_node *nodes = ask_last(stream, &n);
 
-    assert_success(cu->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &nodes, &edges, &n));
-    assert_int_equal(status, SP_CU_CAPTURE_ACTIVE);
     assert_int_equal(n, 1);
     return nodes[0];
 }
@@ -120,8 +124,7 @@ void sp_cap_work(sp_cu_stream stream)
     assert_success(cu->cuLaunchHostFunc(stream, do_nothing, NULL));
 }
 
-/* ---- graphs --------------------------------------------------------------------------------
- */
+/* ---- graphs -------------------------------------------------------------------------- */
 
 size_t sp_cap_n_nodes(sp_cu_graph graph)
 {
@@ -166,8 +169,7 @@ void sp_cap_run(sp_cu_graph graph, sp_cu_stream stream)
     assert_success(cu->cuDeviceGraphMemTrim(0));
 }
 
-/* ---- threads and memory --------------------------------------------------------------------
- */
+/* ---- threads and memory -------------------------------------------------------------- */
 
 int sp_cap_exchange(int mode)
 {

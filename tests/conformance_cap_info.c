@@ -5,8 +5,7 @@
 
 #include "tests/conformance_cap.h"
 
-/* ---- what programs are told -----------------------------------------------------------------
- */
+/* ---- what programs are told ---------------------------------------------------------- */
 
 void cap_15_asking_disturbs_nothing(void)
 {
@@ -130,8 +129,7 @@ void cap_18_edge_data_is_not_lost_unnoticed(void)
     assert_success(cu->cuGraphDestroy(sp_cap_end(stream)));
 }
 
-/* ---- what programs change -------------------------------------------------------------------
- */
+/* ---- what programs change ------------------------------------------------------------ */
 
 void cap_19_dependencies_are_added_and_replaced(void)
 {

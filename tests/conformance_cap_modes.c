@@ -7,8 +7,7 @@
 
 #define SIZE ((size_t)4096)
 
-/* ---- allocating beside a capture ------------------------------------------------------------
- */
+/* ---- allocating beside a capture ----------------------------------------------------- */
 
 void cap_20_a_relaxed_thread_allocates_beside_a_capture(void)
 {
@@ -62,8 +61,7 @@ void cap_20_another_thread_mode_is_for_the_driver_to_say(void)
     sp_case_choose("CAP-20", "uncaptured_alloc", choices, 3, allocate_beside, NULL);
 }
 
-/* ---- waiting for what is captured -----------------------------------------------------------
- */
+/* ---- waiting for what is captured ---------------------------------------------------- */
 
 struct question {
     int mode;        /* of the capture */
@@ -177,8 +175,7 @@ void cap_27_no_context_waits_for_a_captured_event(void)
     sp_cap_end_as(SP_CU_STREAM_CAPTURE_INVALIDATED, stream);
 }
 
-/* ---- the legacy stream ----------------------------------------------------------------------
- */
+/* ---- the legacy stream --------------------------------------------------------------- */
 
 /* Work in the legacy stream on `SIZE` bytes. */
 static sp_cu_result set_in_legacy(sp_cu_ptr ptr)
@@ -261,8 +258,7 @@ void cap_29_the_legacy_stream_works_beside_a_non_blocking_capture(void)
     assert_success(cu->cuMemFree(ptr));
 }
 
-/* ---- the table of modes ---------------------------------------------------------------------
- */
+/* ---- the table of modes -------------------------------------------------------------- */
 
 struct attempt {
     int mode; /* of the thread */
@@ -312,8 +308,7 @@ void cap_30_modes_of_thread_and_capture_forbid_as_the_table_says(void)
     }
 }
 
-/* ---- calls that allocate --------------------------------------------------------------------
- */
+/* ---- calls that allocate ------------------------------------------------------------- */
 
 /* Memory that a call is about, or made. */
 struct things {
@@ -401,8 +396,7 @@ void cap_31_a_relaxed_thread_may_make_them(void)
     check_allocators(SP_CU_CAPTURE_MODE_RELAXED, SP_CU_SUCCESS);
 }
 
-/* ---- pools ----------------------------------------------------------------------------------
- */
+/* ---- pools --------------------------------------------------------------------------- */
 
 static sp_cu_result read_used(sp_cu_pool pool)
 {

@@ -5,8 +5,7 @@
 
 #include "tests/conformance_cap.h"
 
-/* ---- a watchdog -----------------------------------------------------------------------------
- */
+/* ---- a watchdog ---------------------------------------------------------------------- */
 
 struct watchdog {
     sp_cu_event event; /* recorded outside of captures, and over */
@@ -50,8 +49,7 @@ void cap_33_either_side_can_avoid_that(void)
     check_watchdog(SP_CU_CAPTURE_MODE_GLOBAL, SP_CU_CAPTURE_MODE_RELAXED, SP_CU_SUCCESS);
 }
 
-/* ---- modes of threads -----------------------------------------------------------------------
- */
+/* ---- modes of threads ---------------------------------------------------------------- */
 
 static sp_cu_result exchange_elsewhere(void *arg)
 {
@@ -92,8 +90,7 @@ void cap_34_what_is_no_mode_is_refused(void)
     assert_int_equal(sp_cap_exchange(SP_CU_CAPTURE_MODE_GLOBAL), SP_CU_CAPTURE_MODE_GLOBAL);
 }
 
-/* ---- synchronising elsewhere ----------------------------------------------------------------
- */
+/* ---- synchronising elsewhere --------------------------------------------------------- */
 
 static sp_cu_result synchronize_device(void *arg)
 {
@@ -177,8 +174,7 @@ void cap_35_a_capture_on_another_device_goes_on(void)
     }
 }
 
-/* ---- streams and events ---------------------------------------------------------------------
- */
+/* ---- streams and events -------------------------------------------------------------- */
 
 void cap_40_streams_and_events_come_and_go_meanwhile(void)
 {

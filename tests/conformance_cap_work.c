@@ -7,8 +7,7 @@
 
 #define SIZE ((size_t)4096)
 
-/* ---- events ---------------------------------------------------------------------------------
- */
+/* ---- events -------------------------------------------------------------------------- */
 
 void cap_21_an_event_makes_another_stream_part_of_the_capture(void)
 {
@@ -179,8 +178,7 @@ void cap_24_outside_a_capture_external_flags_are_refused(void)
     assert_success(cu->cuEventSynchronize(event));
 }
 
-/* ---- allocations ----------------------------------------------------------------------------
- */
+/* ---- allocations --------------------------------------------------------------------- */
 
 void cap_36_a_captured_allocation_is_a_node_after_the_frontier(void)
 {
@@ -272,8 +270,7 @@ void cap_36_a_captured_allocation_keeps_the_access_it_had(void)
     assert_success(cu->cuGraphDestroy(sp_cap_end(stream)));
 }
 
-/* ---- frees ----------------------------------------------------------------------------------
- */
+/* ---- frees --------------------------------------------------------------------------- */
 
 void cap_37_a_captured_free_is_a_node(void)
 {
@@ -342,8 +339,7 @@ void cap_38_a_free_in_a_side_stream_must_be_joined(void)
     sp_cap_end_as(SP_CU_STREAM_CAPTURE_UNJOINED, stream);
 }
 
-/* ---- what the host takes part in ------------------------------------------------------------
- */
+/* ---- what the host takes part in ----------------------------------------------------- */
 
 static void count(void *arg)
 {
@@ -408,8 +404,7 @@ void cap_39_attaching_memory_is_not_captured(void)
     assert_success(cu->cuMemFree(ptr));
 }
 
-/* ---- what is before and after ---------------------------------------------------------------
- */
+/* ---- what is before and after -------------------------------------------------------- */
 
 void cap_41_what_is_captured_does_not_depend_on_earlier_work(void)
 {

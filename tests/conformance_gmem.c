@@ -226,6 +226,21 @@ static void gmem_05_memory_is_taken_by_the_first_launch_and_not_before(void)
     sp_case_trim_graphs();
 }
 
+/* Once the stream is through, the filler's memory is there, and its launch takes no more; it is
+ * destroyed. */
+static void assert_uploaded(struct filler *filler, sp_cu_stream stream, uint64_t before)
+{
+    uint64_t uploaded;
+
+    sp_case_finish(stream);
+    uploaded = used();
+    assert_true(uploaded >= before + SIZE);
+    launch_and_check(filler, stream);
+    assert_int_equal(used(), uploaded);
+    destroy_filler(filler);
+    sp_case_trim_graphs();
+}
+
 static void gmem_06_an_upload_takes_the_memory_of_the_first_launch(void)
 {
     sp_cu_stream stream = sp_case_stream();
@@ -233,13 +248,7 @@ static void gmem_06_an_upload_takes_the_memory_of_the_first_launch(void)
     uint64_t before = used();
 
     assert_success(cu->cuGraphUpload(filler.exec, stream));
-    sp_case_finish(stream);
-    assert_true(used() >= before + SIZE);
-    before = used();
-    launch_and_check(&filler, stream);
-    assert_int_equal(used(), before);
-    destroy_filler(&filler);
-    sp_case_trim_graphs();
+    assert_uploaded(&filler, stream, before);
 }
 
 static void gmem_06_instantiating_uploads_if_it_is_told_to(void)
@@ -253,13 +262,7 @@ static void gmem_06_instantiating_uploads_if_it_is_told_to(void)
     sp_case_destroy_exec(filler.exec);
     assert_success(cu->cuGraphInstantiateWithParams(&filler.exec, filler.graph, &params));
     assert_int_equal(params.result, SP_CU_INSTANTIATED);
-    sp_case_finish(stream);
-    assert_true(used() >= before + SIZE);
-    before = used();
-    launch_and_check(&filler, stream);
-    assert_int_equal(used(), before);
-    destroy_filler(&filler);
-    sp_case_trim_graphs();
+    assert_uploaded(&filler, stream, before);
 }
 
 static void gmem_07_launching_again_in_the_stream_needs_no_more_memory(void)

@@ -277,14 +277,11 @@ static sp_cu_result try_unordered(void *arg)
 {
     sp_cu_graph graph = sp_case_graph();
     sp_cu_ptr ptr = sp_case_alloc_node(graph, NULL, SIZE, NULL);
-    sp_cu_exec exec = NULL;
     sp_cu_result result = sp_case_try_free(graph, ptr);
 
     (void)arg;
     if (result == SP_CU_SUCCESS)
-        result = cu->cuGraphInstantiate(&exec, graph, 0);
-    if (exec != NULL)
-        sp_case_destroy_exec(exec);
+        result = sp_case_try_instantiate(graph);
     sp_case_destroy_graph(graph);
     return result;
 }

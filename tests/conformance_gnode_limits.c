@@ -137,12 +137,8 @@ static void gnode_25_a_graph_has_the_memory_nodes_of_those_inside_it(void)
 static sp_cu_result instantiate_moved(void *arg)
 {
     const struct family *family = arg;
-    sp_cu_exec exec = NULL;
-    sp_cu_result result = cu->cuGraphInstantiate(&exec, family->child, 0);
 
-    if (result == SP_CU_SUCCESS)
-        sp_case_destroy_exec(exec);
-    return result;
+    return sp_case_try_instantiate(family->child);
 }
 
 static sp_cu_result move_again(void *arg)
@@ -416,7 +412,6 @@ static void gnode_32_memory_nodes_are_updated_from_another_graph_or_not(void)
 static sp_cu_result allocate_in_body(void *arg)
 {
     sp_cu_graph graph = sp_case_graph(), body = NULL;
-    sp_cu_exec exec = NULL;
     sp_cu_result result;
 
     (void)arg;
@@ -424,9 +419,7 @@ static sp_cu_result allocate_in_body(void *arg)
     result = sp_case_try_alloc(body, sp_case_alloc_params(0, SIZE));
     sp_case_observe("GNODE-33", "adding %d", result);
     if (result == SP_CU_SUCCESS)
-        result = cu->cuGraphInstantiate(&exec, graph, 0);
-    if (exec != NULL)
-        sp_case_destroy_exec(exec);
+        result = sp_case_try_instantiate(graph);
     sp_case_destroy_graph(graph);
     return result;
 }

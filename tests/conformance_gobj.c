@@ -2,6 +2,7 @@
 /* GOBJ: user objects that live as long as the graphs that hold them. */
 #include "config.h"
 
+#include "tests/conformance_cap.h"
 #include "tests/conformance_graph.h"
 
 #include <pthread.h>
@@ -144,18 +145,6 @@ static void gobj_02_a_graph_adds_references_of_its_own(void)
     await(thing);
 }
 
-/* The graph that a stream is capturing into. */
-static sp_cu_graph captured_graph(sp_cu_stream stream)
-{
-    sp_cu_graph graph = NULL;
-    int status = -1;
-
-    assert_success(cu->cuStreamGetCaptureInfo(stream, &status, NULL, &graph, NULL, NULL, NULL));
-    assert_int_equal(status, SP_CU_CAPTURE_ACTIVE);
-    assert_non_null(graph);
-    return graph;
-}
-
 static void gobj_02_a_graph_that_is_being_captured_takes_references(void)
 {
     sp_cu_stream stream = sp_case_stream();
@@ -164,7 +153,7 @@ static void gobj_02_a_graph_that_is_being_captured_takes_references(void)
     sp_cu_graph graph = NULL;
 
     assert_success(cu->cuStreamBeginCapture(stream, SP_CU_CAPTURE_MODE_RELAXED));
-    give_to(captured_graph(stream), object);
+    give_to(sp_cap_graph(stream), object);
     assert_success(cu->cuStreamEndCapture(stream, &graph));
     assert_alive(thing);
     sp_case_destroy_graph(graph);
@@ -276,7 +265,7 @@ static void gobj_05_an_invalidated_capture_lets_go(void)
     sp_cu_graph graph = NULL;
 
     assert_success(cu->cuStreamBeginCapture(stream, SP_CU_CAPTURE_MODE_RELAXED));
-    give_to(captured_graph(stream), object);
+    give_to(sp_cap_graph(stream), object);
     assert_cu(SP_CU_STREAM_CAPTURE_UNSUPPORTED, cu->cuStreamSynchronize(stream));
     assert_cu(SP_CU_STREAM_CAPTURE_INVALIDATED, cu->cuStreamEndCapture(stream, &graph));
     assert_null(graph);

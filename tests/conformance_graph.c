@@ -22,6 +22,16 @@ sp_cu_exec sp_case_instantiate(sp_cu_graph graph, unsigned long long flags)
     return exec;
 }
 
+sp_cu_result sp_case_try_instantiate(sp_cu_graph graph)
+{
+    sp_cu_exec exec = NULL;
+    sp_cu_result result = cu->cuGraphInstantiate(&exec, graph, 0);
+
+    if (result == SP_CU_SUCCESS)
+        sp_case_destroy_exec(exec);
+    return result;
+}
+
 void sp_case_launch(sp_cu_exec exec, sp_cu_stream stream)
 {
     assert_success(cu->cuGraphLaunch(exec, stream));

@@ -8,6 +8,9 @@
 
 sp_cu_graph sp_case_graph(void);
 sp_cu_exec sp_case_instantiate(sp_cu_graph graph, unsigned long long flags);
+
+/* What instantiating answers; the executable goes at once. */
+sp_cu_result sp_case_try_instantiate(sp_cu_graph graph);
 void sp_case_launch(sp_cu_exec exec, sp_cu_stream stream);
 void sp_case_destroy_graph(sp_cu_graph graph);
 void sp_case_destroy_exec(sp_cu_exec exec);

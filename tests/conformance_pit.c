@@ -6,8 +6,7 @@
 
 #define SIZE ((size_t)4096)
 
-/* ---- what runs beside a capture -------------------------------------------------------------
- */
+/* ---- what runs beside a capture ------------------------------------------------------ */
 
 struct collector {
     sp_cu_ptr garbage;
@@ -87,8 +86,7 @@ static void pit_10_a_library_that_is_first_used_in_a_capture_must_be_relaxed(voi
     assert_success(cu->cuMemFree(workspace));
 }
 
-/* ---- what is captured wrongly ---------------------------------------------------------------
- */
+/* ---- what is captured wrongly -------------------------------------------------------- */
 
 static void pit_05_a_free_that_a_use_is_not_ordered_before_is_diagnosed(void)
 {
@@ -133,8 +131,7 @@ static void pit_07_the_graph_of_an_invalidated_capture_is_no_more(void)
     assert_cu(SP_CU_INVALID_VALUE, cu->cuGraphDestroy(graph));
 }
 
-/* ---- memory of a peer -----------------------------------------------------------------------
- */
+/* ---- memory of a peer ---------------------------------------------------------------- */
 
 /* A copy from the peer's pool is captured and launched: what the first call that is not content
  * answers. */
@@ -186,8 +183,7 @@ static void pit_09_a_peers_pool_must_grant_access_before_the_capture(void)
     sp_case_finish(peer);
 }
 
-/* ---- the list -------------------------------------------------------------------------------
- */
+/* ---- the list ------------------------------------------------------------------------ */
 
 static const struct sp_case cases[] = {
     SP_CASE(pit_04_a_collector_that_frees_must_be_relaxed, 0),

@@ -109,6 +109,7 @@ check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 	%D%/script.h %D%/script.c \
 	%D%/stream_fixture.h %D%/stream_fixture.c \
 	%D%/support.h %D%/support.c \
+	%D%/taskgraph_fixture.h \
 	%D%/trace_case.h %D%/trace_case.c
 
 %C%_libconformance_la_SOURCES = \

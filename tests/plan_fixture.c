@@ -88,10 +88,10 @@ uint32_t sp_plan_add_block(uint64_t size, uint32_t alloc, uint32_t free)
 struct run {
     const struct starpool_graph *graph;
     const struct starpool_plan *plan;
-    uint64_t before[MOST_RUN];                /* nodes that must have ended */
-    uint64_t first[MOST_RUN], last[MOST_RUN]; /* a block lives from when one of these has begun
-                                     until all of those have ended */
-    bool *is_seen;                            /* [3^n_nodes] */
+    uint64_t before[MOST_RUN]; /* nodes that must have ended before a node begins */
+    uint64_t users[MOST_RUN];  /* a block lives from when one of these nodes has begun until
+                                  all of them have ended */
+    bool *is_seen;             /* [3^n_nodes] */
     size_t n_states;
 };
 
@@ -102,23 +102,21 @@ static void find_lives(struct run *run)
     for (uint32_t i = 0; i < graph->n_blocks; i++) {
         const struct sp_graph_block *block = &graph->blocks[i];
 
-        run->first[i] = run->last[i] = 0;
         for (uint32_t u = 0; u < graph->n_uses; u++) {
             if (graph->uses[u].block == i)
-                run->first[i] |= UINT64_C(1) << graph->uses[u].node;
+                run->users[i] |= UINT64_C(1) << graph->uses[u].node;
         }
         if (block->alloc != SP_NO_INDEX)
-            run->first[i] |= UINT64_C(1) << block->alloc;
+            run->users[i] |= UINT64_C(1) << block->alloc;
         if (block->free != SP_NO_INDEX)
-            run->first[i] |= UINT64_C(1) << block->free;
-        run->last[i] = run->first[i];
+            run->users[i] |= UINT64_C(1) << block->free;
     }
 }
 
 static bool is_live(const struct run *run, uint32_t i, uint64_t begun, uint64_t ended)
 {
-    return (run->graph->blocks[i].is_input || (begun & run->first[i]) != 0) &&
-           (run->graph->blocks[i].is_output || (ended & run->last[i]) != run->last[i]);
+    return (run->graph->blocks[i].is_input || (begun & run->users[i]) != 0) &&
+           (run->graph->blocks[i].is_output || (ended & run->users[i]) != run->users[i]);
 }
 
 static void check_state(const struct run *run, uint64_t begun, uint64_t ended)

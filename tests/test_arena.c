@@ -151,9 +151,9 @@ static void streams_that_fork_and_join_make_as_many_chains(void **state)
 static char chunk_memory[64 * 1024];
 static struct sp_arena *arena;
 
-/* A block at a point of the graph; a chunk if there is nothing to be used again. */
 static size_t n_chunks;
 
+/* A block at a point of the graph; a chunk if there is nothing to be used again. */
 static uintptr_t take(struct sp_script_node *at, size_t size, struct sp_arena_chunk **chunk_out)
 {
     struct sp_horizon horizon = look(at, NULL);

@@ -39,8 +39,7 @@ static void copy(void *target, const void *source, sp_cu_stream stream)
               on.driver->cuMemcpyAsync((uintptr_t)target, (uintptr_t)source, SIZE, stream));
 }
 
-/* ---- the three settings --------------------------------------------------------------------
- */
+/* ---- the three settings ------------------------------------------------------------------ */
 
 /* A capture copies from a block that was allocated before, and frees it. */
 struct scene {
@@ -226,8 +225,7 @@ static void another_threads_stream_does_not_end_the_capture_of_this_one(void **s
     starpool_pool_destroy(settling.pool);
 }
 
-/* ---- how long it is held --------------------------------------------------------------------
- */
+/* ---- how long it is held ----------------------------------------------------------------- */
 
 static void block_is_held_for_graph_executables_and_launches(void **state)
 {
@@ -306,8 +304,7 @@ static void next_allocation_takes_what_a_graph_has_left(void **state)
     assert_ok(starpool_stream_synchronize(on.b));
 }
 
-/* ---- blocks that are kept
- * -------------------------------------------------------------------- */
+/* ---- blocks that are kept ---------------------------------------------------------------- */
 
 static void check_kept(struct starpool_pool *pool, starpool_stream allocated,
                        starpool_stream freed)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Addresses for blocks with intervals: against all orders there are, for small problems;
  * against problems that are cut out of a full rectangle, for larger ones. The program is linked
- * with
- * --wrap=malloc. */
+ * with --wrap=malloc. */
 #include "config.h"
 
 #include "tests/support.h"

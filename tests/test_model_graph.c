@@ -14,8 +14,7 @@
 #include "src/model/private.h"
 #include "src/util/util.h"
 
-/* ---- what the tests are written with -------------------------------------------------------
- */
+/* ---- what the tests are written with ------------------------------------------------- */
 
 static sp_cu_graph new_graph(void)
 {
@@ -57,8 +56,7 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-/* ---- lists ---------------------------------------------------------------------------------
- */
+/* ---- lists --------------------------------------------------------------------------- */
 
 static void a_list_without_an_array_is_a_count(void **state)
 {
@@ -169,8 +167,7 @@ static void edge_data_without_a_meaning_is_refused(void **state)
     assert_int_equal(count_edges(graph), 0);
 }
 
-/* ---- large graphs --------------------------------------------------------------------------
- */
+/* ---- large graphs -------------------------------------------------------------------- */
 
 /* A chain whose edges lead from newer nodes to older ones: the worst for who recurses. */
 static void a_long_chain_is_sorted_and_destroyed(void **state)
@@ -207,8 +204,7 @@ static void a_long_chain_is_sorted_and_destroyed(void **state)
     assert_done(cuGraphDestroy(graph));
 }
 
-/* ---- handles that stand for nothing --------------------------------------------------------
- */
+/* ---- handles that stand for nothing -------------------------------------------------- */
 
 /* The last call has done what is undefined, or (n == 0) has not. */
 static void assert_said(uint64_t *n_before, uint64_t n)
@@ -306,8 +302,7 @@ static void a_reset_forgets_every_graph(void **state)
     assert_ptr_equal(new_graph(), graph);
 }
 
-/* ---- clones, graphs in graphs --------------------------------------------------------------
- */
+/* ---- clones, graphs in graphs -------------------------------------------------------- */
 
 static void a_clone_knows_what_was_there_when_it_was_made(void **state)
 {
@@ -405,8 +400,7 @@ static void a_graph_that_is_being_captured_keeps_its_nodes(void **state)
     assert_done(cuGraphDestroy(graph));
 }
 
-/* ---- conditions ----------------------------------------------------------------------------
- */
+/* ---- conditions ---------------------------------------------------------------------- */
 
 static sp_cu_result add_condition(sp_cu_graph graph, sp_cu_conditional handle, int type,
                                   unsigned size, sp_cu_graph **bodies_out)
@@ -451,8 +445,7 @@ static void a_condition_has_graphs_of_its_own(void **state)
     assert_done(cuGraphDestroy(graph));
 }
 
-/* ---- parameters ----------------------------------------------------------------------------
- */
+/* ---- parameters ---------------------------------------------------------------------- */
 
 static void bytes_that_mean_nothing_must_be_zero(void **state)
 {

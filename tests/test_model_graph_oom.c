@@ -11,8 +11,7 @@
 #include "src/model/model.h"
 #include "src/util/util.h"
 
-/* ---- allocations that fail -----------------------------------------------------------------
- */
+/* ---- allocations that fail ----------------------------------------------------------- */
 
 /* The linker puts these before the allocator's own (--wrap). Of the next allocations of this
  * thread so many succeed, and then one does not; below 0: all do. */
@@ -38,8 +37,7 @@ void *__wrap_realloc(void *memory, size_t size)
     return fails_now() ? NULL : __real_realloc(memory, size);
 }
 
-/* ---- the calls -----------------------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------------------- */
 
 /* What a call is about, and where it writes. */
 struct attempt {
@@ -162,8 +160,7 @@ static sp_cu_result try_retain(struct attempt *it)
     return sp_model.driver->cuGraphRetainUserObject(it->graph, it->other, 1, 1);
 }
 
-/* ---- the test ------------------------------------------------------------------------------
- */
+/* ---- the test ------------------------------------------------------------------------ */
 
 static sp_cu_node add_node(sp_cu_graph graph, sp_cu_node before)
 {

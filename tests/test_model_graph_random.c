@@ -14,8 +14,7 @@
 
 enum { MAX_GRAPHS = 5, MAX_NODES = 16, MAX_INSIDE = 40, N_ROUNDS = 3000 };
 
-/* ---- the oracle ----------------------------------------------------------------------------
- */
+/* ---- the oracle ---------------------------------------------------------------------- */
 
 struct graph;
 
@@ -152,8 +151,7 @@ static void learn_handles(struct graph *graph, sp_cu_graph handle)
     }
 }
 
-/* ---- comparing -----------------------------------------------------------------------------
- */
+/* ---- comparing ----------------------------------------------------------------------- */
 
 static void check_node(const struct graph *graph, const struct node *node)
 {
@@ -320,8 +318,7 @@ static void check_world(void)
     assert_int_equal(starpool_model_violations(NULL), 0);
 }
 
-/* ---- operations ----------------------------------------------------------------------------
- */
+/* ---- operations ---------------------------------------------------------------------- */
 
 static void nothing(void *arg)
 {
@@ -516,8 +513,7 @@ static void remove_edges(struct graph *graph)
         cut(edges.to[i], find_edge(edges.to[i], edges.from[i]));
 }
 
-/* ---- the tests -----------------------------------------------------------------------------
- */
+/* ---- the tests ----------------------------------------------------------------------- */
 
 static void act(void)
 {

@@ -15,8 +15,7 @@
 
 #include "src/util/util.h"
 
-/* ---- objects -------------------------------------------------------------------------------
- */
+/* ---- objects ------------------------------------------------------------------------- */
 
 /* What a destructor finds, and what it waits for. */
 struct thing {
@@ -93,8 +92,7 @@ static sp_cu_graph new_graph(void)
     return graph;
 }
 
-/* ---- destructors ---------------------------------------------------------------------------
- */
+/* ---- destructors --------------------------------------------------------------------- */
 
 static void a_destructor_runs_once_on_a_thread_of_its_own(void **state)
 {
@@ -177,8 +175,7 @@ static void a_reset_runs_what_is_due_and_nothing_else(void **state)
     assert_int_equal(sp_test_count_threads("sp-objects"), 0);
 }
 
-/* ---- references ----------------------------------------------------------------------------
- */
+/* ---- references ---------------------------------------------------------------------- */
 
 static void each_holder_keeps_an_object(void **state)
 {

@@ -3,62 +3,40 @@
  * a replay makes of the same sequence, of another, and of several threads. */
 #include "config.h"
 
-#include "tests/support.h"
+#include "tests/taskgraph_fixture.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/starpu/taskgraph_record.h"
 #include "src/starpu/taskgraph_table.h"
 
 #define MAX_LIVE  160
 #define N_THREADS 4
-#define KIB       1024
 
 static struct {
-    struct sp_tg_log log;
-    struct sp_tg_record record;
     struct sp_tg_table table;
     bool has_table;
     char *memory; /* of the first arena */
-} world;
+} replay;
 
 static int setup(void **state)
 {
     (void)state;
-    memset(&world, 0, sizeof(world));
-    sp_tg_log_begin(&world.log, 0);
+    begin_world();
+    memset(&replay, 0, sizeof(replay));
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    sp_tg_record_fini(&world.record);
-    if (world.has_table)
-        sp_tg_table_fini(&world.table);
-    free(world.memory);
+    end_world();
+    if (replay.has_table)
+        sp_tg_table_fini(&replay.table);
+    free(replay.memory);
     return 0;
-}
-
-static void log_alloc(uint64_t size, uintptr_t address)
-{
-    struct sp_tg_request request = {.size = size};
-
-    sp_tg_log_alloc(&world.log, &request, (void *)address, SP_TG_NONE);
-}
-
-static void log_free(uintptr_t address)
-{
-    sp_tg_log_free(&world.log, (void *)address);
-}
-
-static void make_record(void)
-{
-    sp_tg_record_fini(&world.record);
-    assert_ok(sp_tg_record_init(&world.record, &world.log));
 }
 
 /* A table for what is recorded, at the addresses of `offsets`, with memory of its own. */
@@ -67,13 +45,13 @@ static void make_table(const uint64_t *offsets)
     uint32_t arenas[MAX_LIVE] = {0};
     struct sp_tg_layout layout = {offsets, arenas, 1, 256};
 
-    assert_ok(sp_tg_table_init(&world.table, &world.record, &layout));
-    world.has_table = true;
-    world.memory = aligned_alloc(4096, 16 * KIB * KIB);
-    assert_non_null(world.memory);
-    assert_true(sp_tg_arena_get(&world.table.arenas[0]));
-    sp_tg_arena_set(&world.table.arenas[0], world.memory);
-    sp_tg_table_begin(&world.table);
+    assert_ok(sp_tg_table_init(&replay.table, &world.record, &layout));
+    replay.has_table = true;
+    replay.memory = aligned_alloc(4096, 16 * KIB * KIB);
+    assert_non_null(replay.memory);
+    assert_true(sp_tg_arena_get(&replay.table.arenas[0]));
+    sp_tg_arena_set(&replay.table.arenas[0], replay.memory);
+    sp_tg_table_begin(&replay.table);
 }
 
 static void *take(uint64_t size)
@@ -81,20 +59,20 @@ static void *take(uint64_t size)
     struct sp_tg_request request = {.size = size};
     void *ptr = NULL;
 
-    return sp_tg_table_take(&world.table, &request, 0, &ptr) ? ptr : NULL;
+    return sp_tg_table_take(&replay.table, &request, 0, &ptr) ? ptr : NULL;
 }
 
 static enum sp_tg_given give(void *ptr)
 {
     void *arena;
 
-    return sp_tg_table_give(&world.table, ptr, &arena);
+    return sp_tg_table_give(&replay.table, ptr, &arena);
 }
 
 static void end_and_begin(void)
 {
-    sp_tg_table_end(&world.table);
-    sp_tg_table_begin(&world.table);
+    sp_tg_table_end(&replay.table);
+    sp_tg_table_begin(&replay.table);
 }
 
 /* ---- records -------------------------------------------------------------------------- */
@@ -225,15 +203,15 @@ static void the_same_sequence_is_served_at_the_planned_places(void **state)
     record_three();
     a = take(1000);
     b = take(300);
-    assert_ptr_equal(a, world.memory);
-    assert_ptr_equal(b, world.memory + 1024);
+    assert_ptr_equal(a, replay.memory);
+    assert_ptr_equal(b, replay.memory + 1024);
     assert_int_equal(give(a), SP_TG_GIVEN);
     c = take(1001);
-    assert_ptr_equal(c, world.memory);
+    assert_ptr_equal(c, replay.memory);
     assert_int_equal(give(c), SP_TG_GIVEN);
     assert_int_equal(give(b), SP_TG_GIVEN);
-    assert_int_equal(world.table.n_served, 3);
-    assert_int_equal(world.table.arenas[0].high, 1024 + 512);
+    assert_int_equal(replay.table.n_served, 3);
+    assert_int_equal(replay.table.arenas[0].high, 1024 + 512);
 }
 
 static void a_range_in_use_is_not_given_again(void **state)
@@ -244,10 +222,10 @@ static void a_range_in_use_is_not_given_again(void **state)
     record_three();
     a = take(1000);
     assert_null(take(1001));
-    assert_int_equal(world.table.n_deviations[SP_TG_BUSY], 1);
+    assert_int_equal(replay.table.n_deviations[SP_TG_BUSY], 1);
     assert_int_equal(give(a), SP_TG_GIVEN);
     assert_null(take(1001));
-    assert_int_equal(world.table.n_deviations[SP_TG_BEYOND], 1);
+    assert_int_equal(replay.table.n_deviations[SP_TG_BEYOND], 1);
 }
 
 static void what_comes_out_of_order_keeps_its_place_from_the_other(void **state)
@@ -257,9 +235,9 @@ static void what_comes_out_of_order_keeps_its_place_from_the_other(void **state)
     (void)state;
     record_three();
     c = take(1001);
-    assert_ptr_equal(c, world.memory);
+    assert_ptr_equal(c, replay.memory);
     assert_null(take(1000));
-    assert_int_equal(world.table.n_deviations[SP_TG_BUSY], 1);
+    assert_int_equal(replay.table.n_deviations[SP_TG_BUSY], 1);
     assert_int_equal(give(c), SP_TG_GIVEN);
 }
 
@@ -282,7 +260,7 @@ static void a_refused_range_leaves_no_flag_behind(void **state)
     last = take(255);
     assert_null(take(256 * (MAX_LIVE - 1)));
     for (i = 0; i < MAX_LIVE - 2; i++)
-        assert_ptr_equal(take(256), world.memory + 256 * (size_t)i);
+        assert_ptr_equal(take(256), replay.memory + 256 * (size_t)i);
     assert_int_equal(give(last), SP_TG_GIVEN);
 }
 
@@ -299,12 +277,12 @@ static void another_of_the_size_serves_where_the_own_place_is_in_use(void **stat
     make_record();
     make_table(offsets);
     a = take(1000);
-    assert_ptr_equal(a, world.memory);
-    assert_ptr_equal(take(1000), world.memory + 1024);
+    assert_ptr_equal(a, replay.memory);
+    assert_ptr_equal(take(1000), replay.memory + 1024);
     assert_int_equal(give(a), SP_TG_GIVEN);
     end_and_begin();
-    assert_ptr_equal(take(1000), world.memory);
-    assert_int_equal(world.table.n_moved, 0);
+    assert_ptr_equal(take(1000), replay.memory);
+    assert_int_equal(replay.table.n_moved, 0);
     assert_null(take(1000));
 }
 
@@ -318,10 +296,10 @@ static void a_block_of_an_earlier_iteration_keeps_its_range(void **state)
     end_and_begin();
     assert_null(take(1000));
     assert_null(take(1001));
-    assert_int_equal(world.table.n_deviations[SP_TG_BUSY], 2);
+    assert_int_equal(replay.table.n_deviations[SP_TG_BUSY], 2);
     assert_int_equal(give(a), SP_TG_GIVEN);
     end_and_begin();
-    assert_ptr_equal(take(1000), world.memory);
+    assert_ptr_equal(take(1000), replay.memory);
 }
 
 static void unknown_requests_are_counted_by_cause(void **state)
@@ -332,9 +310,9 @@ static void unknown_requests_are_counted_by_cause(void **state)
     (void)state;
     record_three();
     assert_null(take(7));
-    assert_int_equal(world.table.n_deviations[SP_TG_UNKNOWN], 1);
-    assert_false(sp_tg_table_take(&world.table, &request, 4096, &ptr));
-    assert_int_equal(world.table.n_deviations[SP_TG_UNALIGNED], 1);
+    assert_int_equal(replay.table.n_deviations[SP_TG_UNKNOWN], 1);
+    assert_false(sp_tg_table_take(&replay.table, &request, 4096, &ptr));
+    assert_int_equal(replay.table.n_deviations[SP_TG_UNALIGNED], 1);
     assert_null(ptr);
 }
 
@@ -342,10 +320,10 @@ static void nothing_is_served_outside_an_iteration(void **state)
 {
     (void)state;
     record_three();
-    sp_tg_table_end(&world.table);
+    sp_tg_table_end(&replay.table);
     assert_null(take(1000));
-    sp_tg_table_begin(&world.table);
-    assert_int_equal(world.table.n_requests, 0);
+    sp_tg_table_begin(&replay.table);
+    assert_int_equal(replay.table.n_requests, 0);
 }
 
 static void wrong_frees_are_told_from_right_ones(void **state)
@@ -356,8 +334,8 @@ static void wrong_frees_are_told_from_right_ones(void **state)
     record_three();
     a = take(1000);
     assert_int_equal(give(a + 8), SP_TG_WRONG);
-    assert_int_equal(give(world.memory + 1024), SP_TG_WRONG);
-    assert_int_equal(give(world.memory + world.table.arenas[0].size), SP_TG_ELSEWHERE);
+    assert_int_equal(give(replay.memory + 1024), SP_TG_WRONG);
+    assert_int_equal(give(replay.memory + replay.table.arenas[0].size), SP_TG_ELSEWHERE);
     assert_int_equal(give(a), SP_TG_GIVEN);
     assert_int_equal(give(a), SP_TG_WRONG);
 }
@@ -369,18 +347,18 @@ static void an_arena_goes_back_when_it_is_neither_replayed_nor_in_use(void **sta
 
     (void)state;
     record_three();
-    arena = &world.table.arenas[0];
+    arena = &replay.table.arenas[0];
     a = take(1000);
-    sp_tg_table_end(&world.table);
+    sp_tg_table_end(&replay.table);
     assert_null(sp_tg_arena_put(arena));
-    assert_int_equal(sp_tg_table_give(&world.table, a, &back), SP_TG_GIVEN);
-    assert_ptr_equal(back, world.memory);
+    assert_int_equal(sp_tg_table_give(&replay.table, a, &back), SP_TG_GIVEN);
+    assert_ptr_equal(back, replay.memory);
     assert_int_equal(give(a), SP_TG_ELSEWHERE);
     assert_true(sp_tg_arena_get(arena));
     sp_tg_arena_set(arena, NULL);
-    sp_tg_table_begin(&world.table);
+    sp_tg_table_begin(&replay.table);
     assert_null(take(1000));
-    assert_int_equal(world.table.n_deviations[SP_TG_NO_ARENA], 1);
+    assert_int_equal(replay.table.n_deviations[SP_TG_NO_ARENA], 1);
 }
 
 static void a_range_that_was_let_go_serves_only_while_a_block_lives(void **state)
@@ -395,23 +373,23 @@ static void a_range_that_was_let_go_serves_only_while_a_block_lives(void **state
     log_alloc(1000, 0x3000);
     make_record();
     make_table(offsets);
-    arena = &world.table.arenas[0];
+    arena = &replay.table.arenas[0];
     /* As a thread sees it that comes while another puts the last reference. */
     atomic_store(&arena->refs, 0);
     assert_null(take(1000));
     atomic_store(&arena->refs, 1);
     end_and_begin();
     a = take(1000);
-    assert_true(sp_tg_table_let_go(&world.table));
-    assert_false(sp_tg_table_let_go(&world.table));
+    assert_true(sp_tg_table_let_go(&replay.table));
+    assert_false(sp_tg_table_let_go(&replay.table));
     assert_null(sp_tg_arena_put(arena));
     b = take(1000);
-    assert_ptr_equal(b, world.memory + 1024);
+    assert_ptr_equal(b, replay.memory + 1024);
     assert_int_equal(give(a), SP_TG_GIVEN);
-    assert_int_equal(sp_tg_table_give(&world.table, b, &back), SP_TG_GIVEN);
-    assert_ptr_equal(back, world.memory);
+    assert_int_equal(sp_tg_table_give(&replay.table, b, &back), SP_TG_GIVEN);
+    assert_ptr_equal(back, replay.memory);
     assert_null(take(1000));
-    assert_int_equal(world.table.n_deviations[SP_TG_NO_ARENA], 1);
+    assert_int_equal(replay.table.n_deviations[SP_TG_NO_ARENA], 1);
 }
 
 /* ---- threads -------------------------------------------------------------------------- */
@@ -486,8 +464,8 @@ static void threads_never_share_a_range(void **state)
     }
     assert_true(n_served > 0);
     /* Whatever was refused meanwhile, no flag is left. */
-    for (i = 0; i <= world.table.n_cells / 64; i++)
-        assert_true(world.table.busy[i] == 0);
+    for (i = 0; i <= replay.table.n_cells / 64; i++)
+        assert_true(replay.table.busy[i] == 0);
 }
 
 /* Each lets go of the range while others take from it: its memory comes back exactly once. */
@@ -497,10 +475,10 @@ static void *work_and_let_go(void *arg)
     void *block = take(256);
     void *back = NULL;
 
-    if (sp_tg_table_let_go(&world.table))
-        worker->n_served += sp_tg_arena_put(&world.table.arenas[0]) != NULL;
+    if (sp_tg_table_let_go(&replay.table))
+        worker->n_served += sp_tg_arena_put(&replay.table.arenas[0]) != NULL;
     if (block != NULL)
-        sp_tg_table_give(&world.table, block, &back);
+        sp_tg_table_give(&replay.table, block, &back);
     worker->n_served += back != NULL;
     return NULL;
 }
@@ -519,10 +497,10 @@ static void a_range_goes_back_once_whoever_lets_go_of_it(void **state)
         struct worker workers[N_THREADS] = {{0}};
 
         assert_int_equal(run_workers(work_and_let_go, workers), 1);
-        sp_tg_table_end(&world.table);
-        assert_true(sp_tg_arena_get(&world.table.arenas[0]));
-        sp_tg_arena_set(&world.table.arenas[0], world.memory);
-        sp_tg_table_begin(&world.table);
+        sp_tg_table_end(&replay.table);
+        assert_true(sp_tg_arena_get(&replay.table.arenas[0]));
+        sp_tg_arena_set(&replay.table.arenas[0], replay.memory);
+        sp_tg_table_begin(&replay.table);
     }
 }
 

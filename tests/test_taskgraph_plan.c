@@ -2,18 +2,14 @@
 /* Plans of recorded iterations: by lifetimes, and by the order of tasks. */
 #include "config.h"
 
-#include "tests/support.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/taskgraph_fixture.h"
 
 #include "src/starpu/taskgraph_plan.h"
-#include "src/starpu/taskgraph_record.h"
+#include "src/starpu/taskgraph_safe.h"
 #include "src/starpu/taskgraph_tasks.h"
 
 #define N_NODES  2
 #define MAX_LIVE 64
-#define KIB      1024
 
 static const struct starpool_location locations[N_NODES] = {
     {STARPOOL_HOST_NUMA, 0},
@@ -22,42 +18,18 @@ static const struct starpool_location locations[N_NODES] = {
 static const bool is_served[N_NODES] = {true, true};
 static const struct sp_tg_nodes nodes = {locations, is_served, N_NODES, 0};
 
-static struct {
-    struct sp_tg_log log;
-    struct sp_tg_record record;
-} world;
-
 static int setup(void **state)
 {
     (void)state;
-    memset(&world, 0, sizeof(world));
-    sp_tg_log_begin(&world.log, 0);
+    begin_world();
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    sp_tg_record_fini(&world.record);
+    end_world();
     return 0;
-}
-
-static void log_alloc(uint64_t size, uintptr_t address)
-{
-    struct sp_tg_request request = {.size = size};
-
-    sp_tg_log_alloc(&world.log, &request, (void *)address, SP_TG_NONE);
-}
-
-static void log_free(uintptr_t address)
-{
-    sp_tg_log_free(&world.log, (void *)address);
-}
-
-static void make_record(void)
-{
-    sp_tg_record_fini(&world.record);
-    assert_ok(sp_tg_record_init(&world.record, &world.log));
 }
 
 /* ---- plans ---------------------------------------------------------------------------- */
@@ -348,7 +320,7 @@ static void only_plans_with_the_same_blocks_are_taken(void **state)
     log_alloc(100, 0x1000);
     log_alloc(40000, 0x2000);
     make_record();
-    for (i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+    for (i = 0; i < SP_ARRAY_SIZE(given); i++) {
         plan = plan_of_sizes(given[i].sizes, given[i].n);
         assert_int_equal(sp_tg_plan_init_from(&taken, &world.record, &nodes, plan),
                          given[i].expected);

@@ -18,11 +18,6 @@ static bool is_managed(const struct sp_model_pool *pool)
     return pool->props.alloc_type == SP_CU_ALLOCATION_MANAGED;
 }
 
-static bool is_device(int device)
-{
-    return device >= 0 && device < sp_model_n_devices();
-}
-
 void sp_model_access_init(struct sp_model_pool *pool)
 {
     for (int device = 0; device < SP_MODEL_MAX_DEVICES; device++)
@@ -77,7 +72,7 @@ static sp_cu_result check_desc(const struct sp_model_pool *pool,
 
     if (result != SP_CU_SUCCESS)
         return result;
-    if (desc->location.type == SP_CU_LOCATION_DEVICE && !is_device(desc->location.id))
+    if (desc->location.type == SP_CU_LOCATION_DEVICE && !sp_model_is_device(desc->location.id))
         return SP_CU_INVALID_DEVICE;
     switch (reach_of(pool, &desc->location)) {
     case REACH_OWNER:
@@ -158,7 +153,7 @@ static sp_cu_result get_locked(int *flags_out, sp_cu_pool handle,
         return SP_CU_INVALID_VALUE;
     switch (location->type) {
     case SP_CU_LOCATION_DEVICE:
-        if (!is_device(location->id))
+        if (!sp_model_is_device(location->id))
             return SP_CU_INVALID_VALUE;
         *flags_out = pool->access[location->id];
         return SP_CU_SUCCESS;

@@ -248,17 +248,15 @@ static sp_cu_result make_frontier(struct sp_model_graph *graph, const sp_cu_node
     struct sp_model_node **nodes;
     sp_cu_result result;
 
-    if (n > 0) {
-        if (handles == NULL || (edges != NULL && !sp_model_edges_are_valid(edges, n)))
-            return SP_CU_INVALID_VALUE;
-        result = sp_model_nodes_of(graph, handles, n, &nodes);
-        if (result != SP_CU_SUCCESS)
-            return result;
-        free(nodes);
-        if (!sp_model_frontier_reserve(&frontier, n)) {
-            sp_model_frontier_fini(&frontier);
-            return SP_CU_OUT_OF_MEMORY;
-        }
+    if (!sp_model_edges_are_valid(edges, n))
+        return SP_CU_INVALID_VALUE;
+    result = sp_model_nodes_of(graph, handles, n, &nodes);
+    if (result != SP_CU_SUCCESS)
+        return result;
+    free(nodes);
+    if (!sp_model_frontier_reserve(&frontier, n)) {
+        sp_model_frontier_fini(&frontier);
+        return SP_CU_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < n; i++)
         sp_model_frontier_add(&frontier, handles[i], edges == NULL ? no_data : edges[i]);

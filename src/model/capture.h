@@ -13,15 +13,7 @@
 struct sp_model_event;
 struct sp_model_pool;
 
-/* In struct sp_model_stream: `struct sp_model_member *member`, NULL unless it is part of a
- * capture that has not been ended. */
-struct sp_model_member;
-
-/* In struct sp_model_event: where it was last recorded, if that was in a capture. */
-struct sp_model_captured_event;
-
-/* ---- operations ----------------------------------------------------------------------------
- */
+/* ---- operations ---------------------------------------------------------------------- */
 
 /* The next operation may not be for the stream to execute: for who would have to make up
  * `work` only to be told so. */
@@ -52,8 +44,7 @@ bool sp_model_capture_alloc(struct sp_model_stream *stream, const struct sp_mode
 bool sp_model_capture_free(struct sp_model_stream *stream, sp_cu_ptr ptr,
                            sp_cu_result *result_out);
 
-/* ---- what may not be done meanwhile --------------------------------------------------------
- */
+/* ---- what may not be done meanwhile -------------------------------------------------- */
 
 /* The calling thread does what may have an effect on all of a context: refused and fatal while
  * one of its streams is capturing (CAP-27). */
@@ -71,8 +62,7 @@ sp_cu_result sp_model_capture_unsafe(void);
 /* May a graph be instantiated? Not while something is captured into it (CAP-05). */
 sp_cu_result sp_model_capture_instantiate(const struct sp_model_graph *graph);
 
-/* ---- events (capture_event.c) --------------------------------------------------------------
- */
+/* ---- events (capture_event.c) -------------------------------------------------------- */
 
 /* cuEventRecord() and cuStreamWaitEvent() with default flags (CAP-21..23): true if it is not
  * for the stream to execute, and then the answer. */
@@ -92,8 +82,7 @@ sp_cu_result sp_model_capture_leak(struct sp_model_event *event);
 /* The event is recorded outside of captures, or destroyed. */
 void sp_model_capture_forget(struct sp_model_event *event);
 
-/* ---- beginning and end ---------------------------------------------------------------------
- */
+/* ---- beginning and end --------------------------------------------------------------- */
 
 /* The stream is destroyed. */
 void sp_model_capture_leave(struct sp_model_stream *stream);

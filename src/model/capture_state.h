@@ -55,8 +55,7 @@ struct sp_model_capture {
     struct sp_model_capture *next, **link; /* in the list of all */
 };
 
-/* ---- captures and their members (capture.c) ------------------------------------------------
- */
+/* ---- captures and their members (capture.c) ------------------------------------------ */
 
 struct sp_model_capture *sp_model_captures(void);
 
@@ -67,8 +66,7 @@ struct sp_model_member *sp_model_member_new(struct sp_model_capture *capture,
 /* Whatever is done in it fails from now on, until it is ended. */
 void sp_model_capture_invalidate(struct sp_model_capture *capture);
 
-/* ---- frontiers (capture_work.c) ------------------------------------------------------------
- */
+/* ---- frontiers (capture_work.c) ------------------------------------------------------ */
 
 /* Room for so many nodes in all; false without memory. */
 bool sp_model_frontier_reserve(struct sp_model_frontier *frontier, size_t n);
@@ -83,8 +81,7 @@ bool sp_model_frontier_merge(struct sp_model_frontier *frontier,
 bool sp_model_frontier_has(const struct sp_model_frontier *frontier, sp_cu_node node);
 void sp_model_frontier_fini(struct sp_model_frontier *frontier);
 
-/* ---- rules (capture_rules.c) ---------------------------------------------------------------
- */
+/* ---- rules (capture_rules.c) --------------------------------------------------------- */
 
 /* The calling thread: a number that no other has or will have, and its mode. */
 uint64_t sp_model_thread_number(void);

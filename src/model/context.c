@@ -257,17 +257,12 @@ void sp_model_contexts_reset(void)
 
 /* ---- primary contexts ---------------------------------------------------------------- */
 
-static bool is_device(int device)
-{
-    return device >= 0 && device < sp_model_n_devices();
-}
-
 sp_cu_result sp_model_cuDevicePrimaryCtxRetain(sp_cu_context *context_out, sp_cu_device device)
 {
     struct sp_model_context *context;
 
     SP_MODEL_ENTER(cuDevicePrimaryCtxRetain);
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_DEVICE);
     if (context_out == NULL)
         return sp_model_leave(SP_CU_INVALID_VALUE);
@@ -289,7 +284,7 @@ sp_cu_result sp_model_cuDevicePrimaryCtxRelease(sp_cu_device device)
     struct sp_model_context *context;
 
     SP_MODEL_ENTER(cuDevicePrimaryCtxRelease);
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_DEVICE);
     context = contexts.primary[device];
     if (context == NULL)
@@ -307,7 +302,7 @@ sp_cu_result sp_model_cuDevicePrimaryCtxReset(sp_cu_device device)
     struct sp_model_context *context;
 
     SP_MODEL_ENTER(cuDevicePrimaryCtxReset);
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_DEVICE);
     context = contexts.primary[device];
     if (context != NULL) {
@@ -321,7 +316,7 @@ sp_cu_result sp_model_cuDevicePrimaryCtxGetState(sp_cu_device device, unsigned *
                                                  int *is_active_out)
 {
     SP_MODEL_ENTER(cuDevicePrimaryCtxGetState);
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_DEVICE);
     if (flags_out == NULL || is_active_out == NULL)
         return sp_model_leave(SP_CU_INVALID_VALUE);
@@ -333,7 +328,7 @@ sp_cu_result sp_model_cuDevicePrimaryCtxGetState(sp_cu_device device, unsigned *
 sp_cu_result sp_model_cuDevicePrimaryCtxSetFlags(sp_cu_device device, unsigned flags)
 {
     SP_MODEL_ENTER(cuDevicePrimaryCtxSetFlags);
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_DEVICE);
     if (flags > 0xff)
         return sp_model_leave(SP_CU_INVALID_VALUE);
@@ -349,7 +344,7 @@ sp_cu_result sp_model_cuCtxCreate(sp_cu_context *context_out, unsigned flags,
     struct sp_model_context *context;
 
     SP_MODEL_ENTER(cuCtxCreate);
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_DEVICE);
     if (context_out == NULL || flags > 0xff)
         return sp_model_leave(SP_CU_INVALID_VALUE);

@@ -44,7 +44,7 @@ int sp_model_n_devices(void)
     return devices.n;
 }
 
-static bool is_device(int device)
+bool sp_model_is_device(int device)
 {
     return device >= 0 && device < devices.n;
 }
@@ -84,7 +84,7 @@ void sp_model_device_give(int device, size_t bytes)
 
 bool sp_model_device_resize(int device, uint64_t bytes)
 {
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return false;
     devices.all[device].total = bytes;
     return true;
@@ -168,7 +168,7 @@ sp_cu_result sp_model_cuDeviceGetCount(int *count_out)
 /* What is asked about a device: the device, and where the answer goes. */
 static sp_cu_result check(const void *out, int device)
 {
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return SP_CU_INVALID_DEVICE;
     return out == NULL ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS;
 }
@@ -239,7 +239,7 @@ sp_cu_result sp_model_cuDeviceCanAccessPeer(int *can_out, sp_cu_device device,
     sp_cu_result result;
 
     SP_MODEL_ENTER(cuDeviceCanAccessPeer);
-    result = is_device(peer) ? check(can_out, device) : SP_CU_INVALID_DEVICE;
+    result = sp_model_is_device(peer) ? check(can_out, device) : SP_CU_INVALID_DEVICE;
     if (result == SP_CU_SUCCESS)
         *can_out = sp_model_can_access_peer(device, peer);
     return sp_model_leave(result);

@@ -36,8 +36,7 @@ struct sp_model_exec *sp_model_exec_find(sp_cu_exec handle)
     return exec;
 }
 
-/* ---- what its steps allocate ---------------------------------------------------------------
- */
+/* ---- what its steps allocate --------------------------------------------------------- */
 
 static sp_cu_result count_allocs(struct sp_model_step *step, void *arg)
 {
@@ -96,7 +95,7 @@ static struct sp_model_share *share_of(struct sp_model_exec *exec, int device)
         if (exec->shares[i].device == device)
             return &exec->shares[i];
     }
-    exec->shares[exec->n_shares] = (struct sp_model_share){.device = device, .exec = exec};
+    exec->shares[exec->n_shares] = (struct sp_model_share){.device = device};
     return &exec->shares[exec->n_shares++];
 }
 
@@ -140,8 +139,7 @@ bool sp_model_exec_place_all(struct sp_model_exec *exec)
     return true;
 }
 
-/* ---- beginning and end ---------------------------------------------------------------------
- */
+/* ---- beginning and end --------------------------------------------------------------- */
 
 /* The user objects of steps and of their parts are put at the end of a list. */
 static struct sp_model_held **move_objects(struct sp_model_held **held,
@@ -246,8 +244,7 @@ void sp_model_execs_reset(void)
     sp_tickets_fini(&execs.handles);
 }
 
-/* ---- instantiating -------------------------------------------------------------------------
- */
+/* ---- instantiating ------------------------------------------------------------------- */
 
 /* What is found wrong, for those who are told more than a result. */
 struct finding {
@@ -419,8 +416,7 @@ sp_cu_result sp_model_cuGraphInstantiateWithParams(sp_cu_exec *exec_out, sp_cu_g
     return sp_model_leave(result);
 }
 
-/* ---- other entry points --------------------------------------------------------------------
- */
+/* ---- other entry points -------------------------------------------------------------- */
 
 sp_cu_result sp_model_cuGraphExecDestroy(sp_cu_exec handle)
 {

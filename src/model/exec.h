@@ -55,8 +55,7 @@ struct sp_model_exec {
     struct sp_model_exec *next, **link; /* in the list of all */
 };
 
-/* ---- copies of nodes (exec_steps.c) --------------------------------------------------------
- */
+/* ---- copies of nodes (exec_steps.c) -------------------------------------------------- */
 
 /* All of a graph, with references of its own. INVALID_VALUE: there is a cycle. */
 sp_cu_result sp_model_steps_copy(const struct sp_model_graph *graph,
@@ -88,8 +87,7 @@ struct sp_model_extent sp_model_step_extent(const struct sp_model_work *work, bo
  * the switch graph_unordered has it (GNODE-10, PIT-05); INVALID_VALUE if it refuses them. */
 sp_cu_result sp_model_steps_check_order(const struct sp_model_steps *steps);
 
-/* ---- executables (exec.c) ------------------------------------------------------------------
- */
+/* ---- executables (exec.c) ------------------------------------------------------------ */
 
 struct sp_model_exec *sp_model_execs(void);
 
@@ -110,8 +108,7 @@ void sp_model_exec_landed(struct sp_model_exec *exec);
 /* True if no launch of it is executing or waits to. */
 bool sp_model_exec_is_idle(const struct sp_model_exec *exec);
 
-/* ---- launches (launch.c, launch_work.c) ----------------------------------------------------
- */
+/* ---- launches (launch.c, launch_work.c) ---------------------------------------------- */
 
 /* Memory for its launches in a stream, ahead of the first (GMEM-06). */
 sp_cu_result sp_model_exec_upload(struct sp_model_exec *exec, struct sp_model_stream *stream);

@@ -29,8 +29,7 @@ struct chains {
 
 enum values { DIAGNOSED, ACCEPTED, REFUSED };
 
-/* ---- chains --------------------------------------------------------------------------------
- */
+/* ---- chains -------------------------------------------------------------------------- */
 
 /* Each step follows one that it depends on and that nothing follows yet, or begins a chain;
  * `last` is [n], for the last step of each. */
@@ -109,8 +108,7 @@ static bool is_before(const struct chains *chains, size_t before, size_t step)
            chains->cells[step * chains->n_chains + chains->chain[before]];
 }
 
-/* ---- allocations ---------------------------------------------------------------------------
- */
+/* ---- allocations --------------------------------------------------------------------- */
 
 static void forget_alloc(struct sp_model_alloc *alloc)
 {
@@ -123,7 +121,7 @@ static void forget_steps(const struct sp_model_steps *steps)
     for (size_t i = 0; i < steps->n; i++) {
         const struct sp_model_work *work = &steps->all[i].work;
 
-        if (work->type == SP_CU_NODE_MEM_ALLOC || work->type == SP_CU_NODE_MEM_FREE)
+        if (sp_model_work_is_memory(work))
             forget_alloc(work->alloc);
     }
 }

@@ -9,11 +9,6 @@
 #include "src/model/exec.h"
 #include "src/util/util.h"
 
-static bool is_memory(const struct sp_model_work *work)
-{
-    return work->type == SP_CU_NODE_MEM_ALLOC || work->type == SP_CU_NODE_MEM_FREE;
-}
-
 /* ---- copying ----------------------------------------------------------------------------- */
 
 static sp_cu_result copy_parts(const struct sp_model_work *work, struct sp_model_step *step)
@@ -57,7 +52,7 @@ static sp_cu_result copy_node(const struct sp_model_node *node, struct sp_model_
 {
     step->work = node->work;
     step->origin = node->handle;
-    if (is_memory(&step->work))
+    if (sp_model_work_is_memory(&step->work))
         sp_model_alloc_get(step->work.alloc);
     return copy_edges(node, step) ? copy_parts(&node->work, step) : SP_CU_OUT_OF_MEMORY;
 }
@@ -90,7 +85,7 @@ sp_cu_result sp_model_steps_copy(const struct sp_model_graph *graph,
 
 static void fini_step(struct sp_model_step *step)
 {
-    if (is_memory(&step->work))
+    if (sp_model_work_is_memory(&step->work))
         sp_model_alloc_put(step->work.alloc);
     for (size_t i = 0; i < step->n_parts; i++)
         sp_model_steps_fini(&step->parts[i]);
@@ -108,8 +103,7 @@ void sp_model_steps_fini(struct sp_model_steps *steps)
     *steps = (struct sp_model_steps){.n = 0};
 }
 
-/* ---- graphs again --------------------------------------------------------------------------
- */
+/* ---- graphs again -------------------------------------------------------------------- */
 
 /* The node of a step, which has no memory and no condition. `nodes` are those before it. */
 static sp_cu_result rebuild_step(const struct sp_model_step *step, struct sp_model_graph *graph,
@@ -157,8 +151,7 @@ sp_cu_result sp_model_steps_rebuild(const struct sp_model_steps *steps,
     return result;
 }
 
-/* ---- visiting ------------------------------------------------------------------------------
- */
+/* ---- visiting ------------------------------------------------------------------------ */
 
 sp_cu_result sp_model_steps_visit(const struct sp_model_steps *steps, sp_model_step_fn visit,
                                   void *arg)

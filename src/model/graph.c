@@ -60,11 +60,16 @@ struct sp_model_graph *sp_model_graph_new(void)
     return graph;
 }
 
+bool sp_model_work_is_memory(const struct sp_model_work *work)
+{
+    return work->type == SP_CU_NODE_MEM_ALLOC || work->type == SP_CU_NODE_MEM_FREE;
+}
+
 void sp_model_work_release(struct sp_model_work *work)
 {
     if (work->type == SP_CU_NODE_GRAPH)
         sp_model_graph_delete(work->child);
-    if (work->type == SP_CU_NODE_MEM_ALLOC || work->type == SP_CU_NODE_MEM_FREE)
+    if (sp_model_work_is_memory(work))
         sp_model_alloc_put(work->alloc);
     if (work->type != SP_CU_NODE_CONDITIONAL)
         return;
@@ -77,7 +82,7 @@ void sp_model_work_release(struct sp_model_work *work)
 /* It is in no list, and no edge leads to it. */
 static void delete_node(struct sp_model_node *node)
 {
-    if (node->work.type == SP_CU_NODE_MEM_ALLOC || node->work.type == SP_CU_NODE_MEM_FREE)
+    if (sp_model_work_is_memory(&node->work))
         sp_model_alloc_unbind(node);
     sp_model_work_release(&node->work);
     sp_tickets_remove(&graphs.nodes, node->handle);
@@ -156,15 +161,13 @@ static struct sp_model_node *new_node(size_t n_dependencies)
 static void tell_graphs(struct sp_model_graph *graph, const struct sp_model_work *work)
 {
     bool is_child = work->type == SP_CU_NODE_GRAPH;
-    bool has_memory = (is_child && work->child->has_memory) ||
-                      work->type == SP_CU_NODE_MEM_ALLOC || work->type == SP_CU_NODE_MEM_FREE;
+    bool has_memory = (is_child && work->child->has_memory) || sp_model_work_is_memory(work);
     bool has_condition =
         (is_child && work->child->has_condition) || work->type == SP_CU_NODE_CONDITIONAL;
 
-    while (graph != NULL) {
+    for (; graph != NULL; graph = sp_model_graph_around(graph)) {
         graph->has_memory = graph->has_memory || has_memory;
         graph->has_condition = graph->has_condition || has_condition;
-        graph = graph->owner == NULL ? NULL : graph->owner->graph;
     }
 }
 
@@ -250,7 +253,7 @@ void sp_model_graph_remove(struct sp_model_node *node)
     }
     unlink_node(node);
     delete_node(node);
-    for (; graph != NULL; graph = graph->owner == NULL ? NULL : graph->owner->graph)
+    for (; graph != NULL; graph = sp_model_graph_around(graph))
         graph->has_condition = has_conditions(graph);
 }
 

@@ -11,8 +11,7 @@
 #include "src/model/model.h"
 #include "src/model/nodes.h"
 
-/* ---- graphs (graph.c, graph_walk.c, graph_node.c, graph_edge.c) ----------------------------
- */
+/* ---- graphs (graph.c, graph_walk.c, graph_node.c, graph_edge.c) ---------------------- */
 
 struct sp_model_graph *sp_model_graph_new(void); /* with a handle; NULL without memory */
 void sp_model_graph_delete(struct sp_model_graph *graph); /* with children and references */
@@ -33,6 +32,9 @@ struct sp_model_node *sp_model_graph_add(struct sp_model_graph *graph,
 
 /* What work points to goes: children, bodies, one reference of an allocation. */
 void sp_model_work_release(struct sp_model_work *work);
+
+/* It allocates or frees. */
+bool sp_model_work_is_memory(const struct sp_model_work *work);
 
 /* The node goes, with all edges from and to it. */
 void sp_model_graph_remove(struct sp_model_node *node);
@@ -64,6 +66,9 @@ bool sp_model_node_depend(struct sp_model_node *node, struct sp_model_node *depe
 bool sp_model_edges_are_valid(const struct sp_cu_edge_data *edges, size_t n);
 bool sp_model_edge_is_default(const struct sp_cu_edge_data *edge);
 
+/* The graph whose node owns this one; NULL if it is a graph of its own. */
+struct sp_model_graph *sp_model_graph_around(const struct sp_model_graph *graph);
+
 /* A stream is capturing into the graph, or into one inside it. */
 bool sp_model_graph_is_captured(const struct sp_model_graph *graph);
 
@@ -74,6 +79,18 @@ sp_cu_result sp_model_work_of(const struct sp_cu_node_params *params,
 
 /* Whether the bytes that such a node does not use are 0. */
 bool sp_model_params_are_clean(const struct sp_cu_node_params *params);
+
+/* One side of a copy: `x_bytes` into row y of slice z. */
+struct sp_model_side {
+    int type; /* SP_CU_MEMORY_TYPE_... */
+    uintptr_t base;
+    size_t x_bytes, y, z;
+    size_t pitch;         /* [bytes] from a row to the next */
+    size_t height;        /* [rows] from a slice to the next */
+    size_t lod;           /* 0: of arrays only */
+    const void *reserved; /* NULL */
+};
+struct sp_model_side sp_model_side_of(const struct sp_cu_memcpy3d *copy, bool is_source);
 
 /* Whether nodes that allocate and free may be added: not inside another graph (GNODE-25, 26,
  * 33). */
@@ -87,8 +104,7 @@ sp_cu_result sp_model_moved_result(void);
 sp_cu_result sp_model_graph_clone(struct sp_model_graph *graph,
                                   struct sp_model_graph **clone_out);
 
-/* ---- user objects (object.c) ----------------------------------------------------------------
- */
+/* ---- user objects (object.c) --------------------------------------------------------- */
 
 /* References for another holder of what `from` holds. False without memory: nothing is held. */
 bool sp_model_held_copy(struct sp_model_held **held_out, const struct sp_model_held *from);
@@ -104,8 +120,7 @@ bool sp_model_is_destructor(void);
  * run; objects go with the last graph that holds them. The lock is given meanwhile. */
 void sp_model_objects_reset(void);
 
-/* ---- graph memory (graph_memory.c, graph_alloc.c) -------------------------------------------
- */
+/* ---- graph memory (graph_memory.c, graph_alloc.c) ------------------------------------ */
 
 /* The parameters of an allocation node, checked: its address is set (GNODE-01..06, 13). The
  * record has one reference. `capture`: from cuMemAllocAsync() on a capturing stream, whose pool
@@ -139,20 +154,14 @@ sp_cu_ptr sp_model_alloc_ptr(const struct sp_model_alloc *alloc);
 bool sp_model_graph_free(struct sp_model_stream *stream, sp_cu_ptr ptr,
                          sp_cu_result *result_out);
 
-/* A use of an address by an operation or a node of a launch: false if it lies in no allocation
- * of a graph, else what sp_model_use() answers. */
-bool sp_model_graph_use(struct sp_model_stream *stream, struct sp_point at, uintptr_t address,
-                        size_t size, sp_cu_result *result_out);
-
 /* The allocation around an address, whose memory is attached; false if there is none. */
 bool sp_model_graph_range(uintptr_t address, uintptr_t *base_out, size_t *size_out);
 
 /* Graph memory of a device that nothing uses is given back, because memory is short. */
-bool sp_model_graph_memory_reclaim(int device, size_t bytes);
+void sp_model_graph_memory_reclaim(int device, size_t bytes);
 void sp_model_graph_memory_reset(void);
 
-/* ---- executables (exec.c, launch.c, update.c) -----------------------------------------------
- */
+/* ---- executables (exec.c, launch.c, update.c) ---------------------------------------- */
 
 /* The graph goes: its executables stay and belong to none. */
 void sp_model_execs_orphan(struct sp_model_graph *graph);

@@ -14,11 +14,6 @@
 
 /* ---- parameters -------------------------------------------------------------------------- */
 
-static bool is_device(int device)
-{
-    return device >= 0 && device < sp_model_n_devices();
-}
-
 /* The owner's access is implied, so it may be asked for, too. */
 static bool can_have_access(const struct sp_cu_alloc_params *params, int device)
 {
@@ -40,7 +35,7 @@ static sp_cu_result check_access(const struct sp_cu_alloc_params *params)
         const struct sp_cu_access_desc *desc = &params->access[i];
         int device = desc->location.id;
 
-        if (desc->location.type != SP_CU_LOCATION_DEVICE || !is_device(device) ||
+        if (desc->location.type != SP_CU_LOCATION_DEVICE || !sp_model_is_device(device) ||
             desc->flags != SP_CU_ACCESS_READWRITE || (seen >> device & 1) != 0 ||
             !can_have_access(params, device))
             return SP_CU_INVALID_VALUE;
@@ -353,16 +348,14 @@ int sp_model_alloc_access(const struct sp_model_alloc *alloc, int device)
 }
 
 /* What is captured is not executed before a launch, which attaches memory. */
-sp_cu_result sp_model_segment_can_use(const struct sp_model_segment *segment,
-                                      const struct sp_model_stream *stream)
+bool sp_model_segment_can_use(const struct sp_model_segment *segment,
+                              const struct sp_model_stream *stream)
 {
     const struct sp_model_alloc *alloc =
         segment->live != NULL ? segment->live : segment->allocs;
 
-    if ((!segment->is_backed && stream->member == NULL) || alloc == NULL ||
-        sp_model_alloc_access(alloc, stream->context->device) == SP_CU_ACCESS_NONE)
-        return SP_CU_INVALID_VALUE;
-    return SP_CU_SUCCESS;
+    return (segment->is_backed || stream->member != NULL) && alloc != NULL &&
+           sp_model_alloc_access(alloc, stream->context->device) != SP_CU_ACCESS_NONE;
 }
 
 void sp_model_segment_use(struct sp_model_segment *segment, struct sp_point at)
@@ -394,19 +387,13 @@ static void check_use(const struct sp_model_segment *segment,
                            size, address);
 }
 
-bool sp_model_graph_use(struct sp_model_stream *stream, struct sp_point at, uintptr_t address,
-                        size_t size, sp_cu_result *result_out)
+void sp_model_graph_use(const struct sp_model_stream *stream, struct sp_point at,
+                        uintptr_t address, size_t size)
 {
     struct sp_model_segment *segment = sp_model_segment_find(address);
 
-    if (segment == NULL)
-        return false;
-    *result_out = sp_model_segment_can_use(segment, stream);
-    if (*result_out == SP_CU_SUCCESS) {
-        check_use(segment, stream, address, size);
-        sp_model_segment_use(segment, at);
-    }
-    return true;
+    check_use(segment, stream, address, size);
+    sp_model_segment_use(segment, at);
 }
 
 bool sp_model_graph_range(uintptr_t address, uintptr_t *base_out, size_t *size_out)

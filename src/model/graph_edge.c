@@ -151,32 +151,40 @@ sp_cu_result sp_model_cuGraphGetEdges(sp_cu_graph handle, sp_cu_node *from_out,
     return sp_model_leave(list_edges(&subject, &list, n_edges));
 }
 
-sp_cu_result sp_model_cuGraphNodeGetDependencies(sp_cu_node handle, sp_cu_node *nodes_out,
+/* The nodes before or behind one. */
+static sp_cu_result list_around(sp_cu_node handle, bool is_before, struct list *list,
+                                size_t *n_nodes)
+{
+    const struct sp_model_node *node = sp_model_node_find(handle);
+    struct subject subject = {0};
+
+    if (node == NULL)
+        return SP_CU_INVALID_VALUE;
+    if (is_before)
+        subject.before = node;
+    else
+        subject.behind = node;
+    return list_edges(&subject, list, n_nodes);
+}
+
+sp_cu_result sp_model_cuGraphNodeGetDependencies(sp_cu_node node, sp_cu_node *nodes_out,
                                                  struct sp_cu_edge_data *edges_out,
                                                  size_t *n_nodes)
 {
     struct list list = {.from = nodes_out, .edges = edges_out};
-    struct subject subject = {0};
 
     SP_MODEL_ENTER(cuGraphNodeGetDependencies);
-    subject.before = sp_model_node_find(handle);
-    if (subject.before == NULL)
-        return sp_model_leave(SP_CU_INVALID_VALUE);
-    return sp_model_leave(list_edges(&subject, &list, n_nodes));
+    return sp_model_leave(list_around(node, true, &list, n_nodes));
 }
 
-sp_cu_result sp_model_cuGraphNodeGetDependentNodes(sp_cu_node handle, sp_cu_node *nodes_out,
+sp_cu_result sp_model_cuGraphNodeGetDependentNodes(sp_cu_node node, sp_cu_node *nodes_out,
                                                    struct sp_cu_edge_data *edges_out,
                                                    size_t *n_nodes)
 {
     struct list list = {.from = nodes_out, .edges = edges_out};
-    struct subject subject = {0};
 
     SP_MODEL_ENTER(cuGraphNodeGetDependentNodes);
-    subject.behind = sp_model_node_find(handle);
-    if (subject.behind == NULL)
-        return sp_model_leave(SP_CU_INVALID_VALUE);
-    return sp_model_leave(list_edges(&subject, &list, n_nodes));
+    return sp_model_leave(list_around(node, false, &list, n_nodes));
 }
 
 /* ---- adding edges ---------------------------------------------------------------------- */

@@ -38,8 +38,7 @@ static struct {
     struct device devices[SP_MODEL_MAX_DEVICES];
 } memory;
 
-/* ---- counting ------------------------------------------------------------------------------
- */
+/* ---- counting ------------------------------------------------------------------------ */
 
 static uint64_t largest_share(const struct sp_model_graph_cache *cache)
 {
@@ -76,8 +75,7 @@ static void note_highs(struct device *device)
     device->reserved_high = sp_max(device->reserved_high, reserved_of(device));
 }
 
-/* ---- caches --------------------------------------------------------------------------------
- */
+/* ---- caches -------------------------------------------------------------------------- */
 
 static struct sp_model_graph_cache *find_cache(const struct device *device, uint64_t stream_id)
 {
@@ -157,8 +155,7 @@ static void unlink_share(struct sp_model_share *share)
     share->cache = NULL;
 }
 
-/* ---- attaching -----------------------------------------------------------------------------
- */
+/* ---- attaching ----------------------------------------------------------------------- */
 
 /* Memory of its own that a launch needs and has not got. */
 static uint64_t missing_own(const struct sp_model_exec *exec, int device)
@@ -326,8 +323,7 @@ void sp_model_graph_memory_take_back(struct sp_model_segment *segment)
         cache->bytes += segment->memory.size;
 }
 
-/* ---- giving back ---------------------------------------------------------------------------
- */
+/* ---- giving back --------------------------------------------------------------------- */
 
 static bool uses_device(const struct sp_model_exec *exec, int device)
 {
@@ -350,13 +346,10 @@ static void trim(int device)
     sp_model_device_give(device, take_free(&memory.devices[device], UINT64_MAX, NULL));
 }
 
-bool sp_model_graph_memory_reclaim(int device, size_t bytes)
+void sp_model_graph_memory_reclaim(int device, size_t bytes)
 {
-    size_t before = sp_model_device_free(device);
-
-    if (before < bytes)
+    if (sp_model_device_free(device) < bytes)
         trim(device);
-    return sp_model_device_free(device) > before;
 }
 
 /* Executables have gone: what is left are allocations that the program has not freed. */
@@ -376,18 +369,12 @@ void sp_model_graph_memory_reset(void)
     }
 }
 
-/* ---- entry points --------------------------------------------------------------------------
- */
-
-static bool is_device(int device)
-{
-    return device >= 0 && device < sp_model_n_devices();
-}
+/* ---- entry points -------------------------------------------------------------------- */
 
 sp_cu_result sp_model_cuDeviceGraphMemTrim(sp_cu_device device)
 {
     SP_MODEL_ENTER(cuDeviceGraphMemTrim);
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_DEVICE);
     trim(device);
     return sp_model_leave(SP_CU_SUCCESS);
@@ -397,7 +384,7 @@ static sp_cu_result get_locked(int ordinal, int attribute, uint64_t *value_out)
 {
     const struct device *device;
 
-    if (!is_device(ordinal))
+    if (!sp_model_is_device(ordinal))
         return SP_CU_INVALID_DEVICE;
     if (value_out == NULL)
         return SP_CU_INVALID_VALUE;
@@ -432,7 +419,7 @@ static sp_cu_result set_locked(int ordinal, int attribute, const uint64_t *value
     bool is_zero = sp_model_switch(SP_SWITCH_graph_high_reset) != 0;
     struct device *device;
 
-    if (!is_device(ordinal))
+    if (!sp_model_is_device(ordinal))
         return SP_CU_INVALID_DEVICE;
     if (value == NULL || *value != 0)
         return SP_CU_INVALID_VALUE;

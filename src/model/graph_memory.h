@@ -50,8 +50,7 @@ struct sp_model_alloc {
     struct sp_model_alloc *next;       /* in the segment */
 };
 
-/* ---- segments (graph_segment.c) ------------------------------------------------------------
- */
+/* ---- segments (graph_segment.c) ------------------------------------------------------ */
 
 /* A place for an allocation with these parameters, after these nodes; NULL without memory or
  * addresses. */
@@ -73,12 +72,15 @@ void sp_model_segment_settle(struct sp_model_segment *segment);
 /* What is live is freed; nothing executes any more. */
 void sp_model_segments_drop(void);
 
-/* ---- allocations (graph_alloc.c) -----------------------------------------------------------
- */
+/* ---- allocations (graph_alloc.c) ----------------------------------------------------- */
 
 /* The allocation that an address means for who asks about it: the live one, or the newest;
  * NULL if none is there. */
 const struct sp_model_alloc *sp_model_alloc_around(uintptr_t address);
+
+/* Whether two allocations are of the same kind of memory, in the same place. */
+bool sp_model_is_same_place(const struct sp_cu_alloc_params *a,
+                            const struct sp_cu_alloc_params *b);
 
 /* SP_CU_ACCESS_... */
 int sp_model_alloc_access(const struct sp_model_alloc *alloc, int device);
@@ -93,22 +95,26 @@ void sp_model_alloc_end(struct sp_model_alloc *alloc, const struct sp_model_stre
 /* It is freed, because the model starts over. */
 void sp_model_alloc_drop(struct sp_model_alloc *alloc);
 
+/* Whether an operation of the stream, or one captured there, may use the segment's addresses.
+ */
+bool sp_model_segment_can_use(const struct sp_model_segment *segment,
+                              const struct sp_model_stream *stream);
+
 /* An operation uses a segment, or the allocation that is live there. */
 void sp_model_segment_use(struct sp_model_segment *segment, struct sp_point at);
 
-/* What sp_model_can_use() answers for the addresses of a segment. */
-sp_cu_result sp_model_segment_can_use(const struct sp_model_segment *segment,
-                                      const struct sp_model_stream *stream);
-
-/* ---- the devices' graph memory (graph_memory.c) --------------------------------------------
+/* The same, and what is wrong with it is said: `stream`'s next operation, which will be `at`.
  */
+void sp_model_graph_use(const struct sp_model_stream *stream, struct sp_point at,
+                        uintptr_t address, size_t size);
+
+/* ---- the devices' graph memory (graph_memory.c) -------------------------------------- */
 
 /* What an executable's launches need of a device but for unfreed allocations: they share it
  * with the other launches of their stream. */
 struct sp_model_share {
     int device;
     uint64_t bytes;
-    struct sp_model_exec *exec;
     struct sp_model_graph_cache *cache; /* NULL unless attached */
     struct sp_model_share *next;        /* of the cache */
 };

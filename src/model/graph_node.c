@@ -27,11 +27,6 @@ static struct {
 
 /* ---- graphs inside graphs -------------------------------------------------------------- */
 
-static struct sp_model_graph *graph_around(const struct sp_model_graph *graph)
-{
-    return graph->owner == NULL ? NULL : graph->owner->graph;
-}
-
 sp_cu_result sp_model_moved_result(void)
 {
     return sp_model_switch(SP_SWITCH_moved_child) == 0 ? SP_CU_NOT_SUPPORTED
@@ -40,12 +35,14 @@ sp_cu_result sp_model_moved_result(void)
 
 sp_cu_result sp_model_graph_takes_memory(const struct sp_model_graph *graph)
 {
-    for (const struct sp_model_graph *at = graph; at != NULL; at = graph_around(at)) {
+    const struct sp_model_graph *at = graph;
+
+    do {
         if (at->is_conditional_body)
             return sp_model_switch(SP_SWITCH_body_memory) == 0 ? SP_CU_NOT_SUPPORTED
                                                                : SP_CU_INVALID_VALUE;
-    }
-    /* It is not NULL. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+        at = sp_model_graph_around(at);
+    } while (at != NULL);
     if (graph->is_moved)
         return sp_model_moved_result();
     return graph->owner != NULL ? SP_CU_NOT_SUPPORTED : SP_CU_SUCCESS;
@@ -54,7 +51,7 @@ sp_cu_result sp_model_graph_takes_memory(const struct sp_model_graph *graph)
 static bool is_inside(const struct sp_model_graph *graph, const struct sp_model_graph *outer)
 {
     while (graph != NULL && graph != outer)
-        graph = graph_around(graph);
+        graph = sp_model_graph_around(graph);
     return graph != NULL;
 }
 
@@ -113,7 +110,7 @@ static sp_cu_result make_free(const struct place *place, sp_cu_ptr ptr,
 static struct sp_model_condition *find_condition(const struct sp_model_graph *graph,
                                                  sp_cu_conditional handle)
 {
-    for (; graph != NULL; graph = graph_around(graph)) {
+    for (; graph != NULL; graph = sp_model_graph_around(graph)) {
         for (struct sp_model_condition *condition = graph->conditions; condition != NULL;
              condition = condition->next) {
             if (condition->handle == handle)

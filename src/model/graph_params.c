@@ -78,28 +78,26 @@ sp_cu_result sp_model_cuGraphChildGraphNodeGetGraph(sp_cu_node handle, sp_cu_gra
     return sp_model_leave(SP_CU_SUCCESS);
 }
 
-sp_cu_result sp_model_cuGraphEventRecordNodeGetEvent(sp_cu_node handle, sp_cu_event *event_out)
+static sp_cu_result get_event(sp_cu_node handle, int type, sp_cu_event *event_out)
 {
-    const struct sp_model_node *node;
+    const struct sp_model_node *node = node_of(handle, type, event_out);
 
-    SP_MODEL_ENTER(cuGraphEventRecordNodeGetEvent);
-    node = node_of(handle, SP_CU_NODE_EVENT_RECORD, event_out);
     if (node == NULL)
-        return sp_model_leave(SP_CU_INVALID_VALUE);
+        return SP_CU_INVALID_VALUE;
     *event_out = node->work.event;
-    return sp_model_leave(SP_CU_SUCCESS);
+    return SP_CU_SUCCESS;
 }
 
-sp_cu_result sp_model_cuGraphEventWaitNodeGetEvent(sp_cu_node handle, sp_cu_event *event_out)
+sp_cu_result sp_model_cuGraphEventRecordNodeGetEvent(sp_cu_node node, sp_cu_event *event_out)
 {
-    const struct sp_model_node *node;
+    SP_MODEL_ENTER(cuGraphEventRecordNodeGetEvent);
+    return sp_model_leave(get_event(node, SP_CU_NODE_EVENT_RECORD, event_out));
+}
 
+sp_cu_result sp_model_cuGraphEventWaitNodeGetEvent(sp_cu_node node, sp_cu_event *event_out)
+{
     SP_MODEL_ENTER(cuGraphEventWaitNodeGetEvent);
-    node = node_of(handle, SP_CU_NODE_WAIT_EVENT, event_out);
-    if (node == NULL)
-        return sp_model_leave(SP_CU_INVALID_VALUE);
-    *event_out = node->work.event;
-    return sp_model_leave(SP_CU_SUCCESS);
+    return sp_model_leave(get_event(node, SP_CU_NODE_WAIT_EVENT, event_out));
 }
 
 /* The access descriptors stay the node's. */

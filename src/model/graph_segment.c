@@ -39,8 +39,8 @@ static void see(struct walk *walk, struct sp_model_node *node)
     walk->nodes[walk->n++] = node;
 }
 
-static bool is_same_place(const struct sp_cu_alloc_params *a,
-                          const struct sp_cu_alloc_params *b)
+bool sp_model_is_same_place(const struct sp_cu_alloc_params *a,
+                            const struct sp_cu_alloc_params *b)
 {
     return a->props.alloc_type == b->props.alloc_type &&
            a->props.location.type == b->props.location.type &&
@@ -56,7 +56,8 @@ static struct sp_model_segment *left_by(const struct sp_model_node *node,
 
     if (node->work.type != SP_CU_NODE_MEM_FREE || alloc->node == NULL ||
         alloc->node->graph != node->graph || alloc->segment->allocs != alloc ||
-        alloc->segment->memory.size < params->size || !is_same_place(&alloc->params, params))
+        alloc->segment->memory.size < params->size ||
+        !sp_model_is_same_place(&alloc->params, params))
         return NULL;
     return alloc->segment;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Going through graphs: sets of nodes, edges, paths, orders, what is inside. A walk leaves its
- * number where it has been, so that it needs no memory and no recursion over nodes. */
+/* Going through graphs: sets of nodes, edges, paths, orders, graphs inside graphs. A walk
+ * leaves its number where it has been, so that it needs no memory and no recursion over nodes.
+ */
 #include "config.h"
 
 #include <stdlib.h>
@@ -217,7 +218,12 @@ sp_cu_result sp_model_graph_sort(const struct sp_model_graph *graph,
     return SP_CU_SUCCESS;
 }
 
-/* ---- what is inside -------------------------------------------------------------------- */
+/* ---- graphs inside graphs -------------------------------------------------------------- */
+
+struct sp_model_graph *sp_model_graph_around(const struct sp_model_graph *graph)
+{
+    return graph->owner == NULL ? NULL : graph->owner->graph;
+}
 
 static bool is_work_captured(const struct sp_model_work *work)
 {

@@ -12,21 +12,47 @@
 
 /* ---- copies ---------------------------------------------------------------------------- */
 
-/* One side of a copy: [x_bytes, x_bytes + width) of rows of `pitch` bytes, and so on. */
-struct side {
-    size_t x_bytes, y, z, lod;
-    int type;
-    uintptr_t host;
-    sp_cu_ptr device;
-    void *reserved;
-    size_t pitch, height;
-};
+static struct sp_model_side source_of(const struct sp_cu_memcpy3d *copy)
+{
+    return (struct sp_model_side){
+        .type = copy->source_type,
+        .base = copy->source_type == SP_CU_MEMORY_TYPE_HOST ? (uintptr_t)copy->source_host
+                                                            : (uintptr_t)copy->source_device,
+        .x_bytes = copy->source_x_bytes,
+        .y = copy->source_y,
+        .z = copy->source_z,
+        .lod = copy->source_lod,
+        .pitch = copy->source_pitch,
+        .height = copy->source_height,
+        .reserved = copy->reserved0,
+    };
+}
+
+static struct sp_model_side target_of(const struct sp_cu_memcpy3d *copy)
+{
+    return (struct sp_model_side){
+        .type = copy->target_type,
+        .base = copy->target_type == SP_CU_MEMORY_TYPE_HOST ? (uintptr_t)copy->target_host
+                                                            : (uintptr_t)copy->target_device,
+        .x_bytes = copy->target_x_bytes,
+        .y = copy->target_y,
+        .z = copy->target_z,
+        .lod = copy->target_lod,
+        .pitch = copy->target_pitch,
+        .height = copy->target_height,
+        .reserved = copy->reserved1,
+    };
+}
+
+struct sp_model_side sp_model_side_of(const struct sp_cu_memcpy3d *copy, bool is_source)
+{
+    return is_source ? source_of(copy) : target_of(copy);
+}
 
 /* All of it has addresses: no size below is cut off. */
-static bool is_side_bounded(const struct side *side, const struct sp_cu_memcpy3d *copy)
+static bool is_side_bounded(const struct sp_model_side *side, const struct sp_cu_memcpy3d *copy)
 {
-    uintptr_t base = side->type == SP_CU_MEMORY_TYPE_HOST ? side->host : side->device;
-    size_t y, z, slice = 0, end = base;
+    size_t y, z, slice = 0, end = side->base;
 
     return !__builtin_add_overflow(side->y, copy->height - 1, &y) &&
            !__builtin_add_overflow(side->z, copy->depth - 1, &z) &&
@@ -38,20 +64,20 @@ static bool is_side_bounded(const struct side *side, const struct sp_cu_memcpy3d
            !__builtin_add_overflow(end, copy->width_bytes, &end);
 }
 
-static bool is_side_valid(const struct side *side, const struct sp_cu_memcpy3d *copy)
+static bool is_side_valid(const struct sp_model_side *side, const struct sp_cu_memcpy3d *copy)
 {
     bool has_rows = copy->height > 1 || copy->depth > 1;
 
-    if (side->lod != 0 || side->reserved != NULL || !is_side_bounded(side, copy))
-        return false;
-    if ((side->type == SP_CU_MEMORY_TYPE_HOST ? side->host : side->device) == 0)
+    if (side->lod != 0 || side->reserved != NULL || side->base == 0 ||
+        !is_side_bounded(side, copy))
         return false;
     if (has_rows && side->pitch < side->x_bytes + copy->width_bytes)
         return false;
     return copy->depth <= 1 || side->height >= side->y + copy->height;
 }
 
-static sp_cu_result check_side(const struct side *side, const struct sp_cu_memcpy3d *copy)
+static sp_cu_result check_side(const struct sp_model_side *side,
+                               const struct sp_cu_memcpy3d *copy)
 {
     if (side->type == SP_CU_MEMORY_TYPE_ARRAY)
         return SP_CU_NOT_SUPPORTED; /* The model has no arrays. */
@@ -64,14 +90,7 @@ static sp_cu_result check_side(const struct side *side, const struct sp_cu_memcp
 static sp_cu_result check_copy(const struct sp_cu_memcpy_params *params)
 {
     const struct sp_cu_memcpy3d *copy = &params->copy;
-    struct side source = {copy->source_x_bytes, copy->source_y,    copy->source_z,
-                          copy->source_lod,     copy->source_type, (uintptr_t)copy->source_host,
-                          copy->source_device,  copy->reserved0,   copy->source_pitch,
-                          copy->source_height};
-    struct side target = {copy->target_x_bytes, copy->target_y,    copy->target_z,
-                          copy->target_lod,     copy->target_type, (uintptr_t)copy->target_host,
-                          copy->target_device,  copy->reserved1,   copy->target_pitch,
-                          copy->target_height};
+    struct sp_model_side source = source_of(copy), target = target_of(copy);
     sp_cu_result result;
 
     if (params->flags != 0 || params->reserved != 0 || copy->width_bytes == 0 ||

@@ -26,8 +26,7 @@ struct landing {
     struct sp_model_exec *exec;
 };
 
-/* ---- may it be launched? -------------------------------------------------------------------
- */
+/* ---- may it be launched? ------------------------------------------------------------- */
 
 static bool frees_itself(const struct sp_model_exec *exec)
 {
@@ -90,8 +89,7 @@ static sp_cu_result check_uses(struct sp_model_step *step, void *arg)
     return result;
 }
 
-/* ---- its steps -----------------------------------------------------------------------------
- */
+/* ---- its steps ----------------------------------------------------------------------- */
 
 static sp_cu_result submit_alloc(struct sp_model_stream *stream, struct sp_model_alloc *alloc)
 {
@@ -158,8 +156,7 @@ static sp_cu_result submit_step(struct sp_model_step *step, void *arg)
     return result == SP_CU_SUCCESS ? sp_model_work_submit(&step->work, launch->stream) : result;
 }
 
-/* ---- before and after ----------------------------------------------------------------------
- */
+/* ---- before and after ---------------------------------------------------------------- */
 
 static sp_cu_result free_left(const struct launch *launch)
 {
@@ -265,8 +262,7 @@ static sp_cu_result launch_now(struct launch *launch)
     return result == SP_CU_SUCCESS ? submit_all(launch) : result;
 }
 
-/* ---- captured ------------------------------------------------------------------------------
- */
+/* ---- captured ------------------------------------------------------------------------ */
 
 /* A child that does what the executable would. */
 static sp_cu_result launch_captured(struct launch *launch)
@@ -282,8 +278,7 @@ static sp_cu_result launch_captured(struct launch *launch)
     return result;
 }
 
-/* ---- entry points --------------------------------------------------------------------------
- */
+/* ---- entry points -------------------------------------------------------------------- */
 
 static sp_cu_result find(sp_cu_exec handle, sp_cu_stream stream, struct launch *launch_out)
 {

@@ -9,54 +9,25 @@
 #include "src/model/exec.h"
 #include "src/util/util.h"
 
-/* One side of a copy. */
-struct side {
-    uintptr_t base;
-    size_t offset; /* [bytes] of the first byte */
-    size_t pitch;  /* [bytes] from a row to the next */
-    size_t slice;  /* [bytes] from a slice to the next */
-};
-
-static struct side source_of(const struct sp_cu_memcpy3d *copy)
+/* Where row y of slice z of a copy begins there. */
+static uintptr_t row_of(const struct sp_model_side *side, size_t y, size_t z)
 {
-    size_t slice = copy->source_pitch * copy->source_height;
+    size_t slice = side->pitch * side->height;
 
-    return (struct side){
-        .base = copy->source_type == SP_CU_MEMORY_TYPE_HOST ? (uintptr_t)copy->source_host
-                                                            : (uintptr_t)copy->source_device,
-        .offset =
-            copy->source_x_bytes + copy->source_y * copy->source_pitch + copy->source_z * slice,
-        .pitch = copy->source_pitch,
-        .slice = slice,
-    };
+    return side->base + (side->z + z) * slice + (side->y + y) * side->pitch + side->x_bytes;
 }
 
-static struct side target_of(const struct sp_cu_memcpy3d *copy)
-{
-    size_t slice = copy->target_pitch * copy->target_height;
-
-    return (struct side){
-        .base = copy->target_type == SP_CU_MEMORY_TYPE_HOST ? (uintptr_t)copy->target_host
-                                                            : (uintptr_t)copy->target_device,
-        .offset =
-            copy->target_x_bytes + copy->target_y * copy->target_pitch + copy->target_z * slice,
-        .pitch = copy->target_pitch,
-        .slice = slice,
-    };
-}
-
-/* ---- what is used --------------------------------------------------------------------------
- */
+/* ---- what is used -------------------------------------------------------------------- */
 
 /* From the first byte to the last. */
 static struct sp_model_extent extent_of_copy(const struct sp_cu_memcpy3d *copy, bool is_source)
 {
-    struct side side = is_source ? source_of(copy) : target_of(copy);
+    struct sp_model_side side = sp_model_side_of(copy, is_source);
+    uintptr_t first = row_of(&side, 0, 0);
 
     return (struct sp_model_extent){
-        .address = side.base + side.offset,
-        .size = (copy->depth - 1) * side.slice + (copy->height - 1) * side.pitch +
-                copy->width_bytes,
+        .address = first,
+        .size = row_of(&side, copy->height - 1, copy->depth - 1) - first + copy->width_bytes,
     };
 }
 
@@ -79,19 +50,17 @@ struct sp_model_extent sp_model_step_extent(const struct sp_model_work *work, bo
     return (struct sp_model_extent){.size = 0};
 }
 
-/* ---- executing -----------------------------------------------------------------------------
- */
+/* ---- executing ----------------------------------------------------------------------- */
 
 static sp_cu_result run_copy(void *arg)
 {
     const struct sp_cu_memcpy3d *copy = arg;
-    struct side source = source_of(copy), target = target_of(copy);
+    struct sp_model_side source = sp_model_side_of(copy, true),
+                         target = sp_model_side_of(copy, false);
 
     for (size_t z = 0; z < copy->depth; z++) {
         for (size_t y = 0; y < copy->height; y++)
-            memmove((char *)target.base + target.offset + z * target.slice + y * target.pitch,
-                    (const char *)source.base + source.offset + z * source.slice +
-                        y * source.pitch,
+            memmove((void *)row_of(&target, y, z), (const void *)row_of(&source, y, z),
                     copy->width_bytes);
     }
     return SP_CU_SUCCESS;
@@ -126,8 +95,7 @@ static sp_cu_result run_host(void *arg)
     return SP_CU_SUCCESS;
 }
 
-/* ---- queueing ------------------------------------------------------------------------------
- */
+/* ---- queueing ------------------------------------------------------------------------ */
 
 /* An operation with a copy of its parameters. */
 static sp_cu_result submit(struct sp_model_stream *stream, enum sp_model_op_kind kind,

@@ -347,7 +347,7 @@ bool sp_model_pools_reclaim(int device, size_t bytes)
     sp_model_late_frees_run();
     if (sp_model_switch(SP_SWITCH_reclaim_after_sync) == 0)
         for_each(reclaim, &wish);
-    (void)sp_model_graph_memory_reclaim(device, bytes);
+    sp_model_graph_memory_reclaim(device, bytes);
     return sp_model_device_free(device) > before;
 }
 

@@ -92,11 +92,6 @@ void sp_model_places_reset(void)
 
 /* ---- entry points: by device --------------------------------------------------------- */
 
-static bool is_device(sp_cu_device device)
-{
-    return device >= 0 && device < sp_model_n_devices();
-}
-
 /* The handle of a place's default or current pool. */
 static sp_cu_result tell(const struct place *place, bool wants_current, sp_cu_pool *pool_out)
 {
@@ -127,7 +122,7 @@ sp_cu_result sp_model_cuDeviceGetDefaultMemPool(sp_cu_pool *pool_out, sp_cu_devi
     SP_MODEL_ENTER(cuDeviceGetDefaultMemPool);
     if (pool_out == NULL)
         return sp_model_leave(SP_CU_INVALID_VALUE);
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_DEVICE);
     return sp_model_leave(tell(device_place(device), false, pool_out));
 }
@@ -135,7 +130,7 @@ sp_cu_result sp_model_cuDeviceGetDefaultMemPool(sp_cu_pool *pool_out, sp_cu_devi
 sp_cu_result sp_model_cuDeviceGetMemPool(sp_cu_pool *pool_out, sp_cu_device device)
 {
     SP_MODEL_ENTER(cuDeviceGetMemPool);
-    if (pool_out == NULL || !is_device(device))
+    if (pool_out == NULL || !sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_VALUE);
     return sp_model_leave(tell(device_place(device), true, pool_out));
 }
@@ -143,7 +138,7 @@ sp_cu_result sp_model_cuDeviceGetMemPool(sp_cu_pool *pool_out, sp_cu_device devi
 sp_cu_result sp_model_cuDeviceSetMemPool(sp_cu_device device, sp_cu_pool pool)
 {
     SP_MODEL_ENTER(cuDeviceSetMemPool);
-    if (!is_device(device))
+    if (!sp_model_is_device(device))
         return sp_model_leave(SP_CU_INVALID_VALUE);
     return sp_model_leave(set_current(device_place(device), pool));
 }

@@ -58,8 +58,7 @@ sp_cu_result sp_model_location_check(struct sp_cu_location *location, int alloc_
         location->id = 0;
         return is_managed ? SP_CU_SUCCESS : SP_CU_INVALID_VALUE;
     case SP_CU_LOCATION_DEVICE:
-        return location->id >= 0 && location->id < sp_model_n_devices() ? SP_CU_SUCCESS
-                                                                        : bad_device;
+        return sp_model_is_device(location->id) ? SP_CU_SUCCESS : bad_device;
     case SP_CU_LOCATION_HOST:
         location->id = 0;
         return is_managed ? SP_CU_SUCCESS : check_host();

@@ -101,6 +101,7 @@ struct sp_model_context {
 };
 
 int sp_model_n_devices(void);
+bool sp_model_is_device(int device);
 bool sp_model_can_access_peer(int device, int peer);
 
 /* The memory of a device is counted, and reserved addresses are its own. `bytes` are taken or

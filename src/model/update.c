@@ -9,13 +9,7 @@
 #include "src/model/exec.h"
 #include "src/util/util.h"
 
-static bool is_memory(const struct sp_model_work *work)
-{
-    return work->type == SP_CU_NODE_MEM_ALLOC || work->type == SP_CU_NODE_MEM_FREE;
-}
-
-/* ---- the same shape? -----------------------------------------------------------------------
- */
+/* ---- the same shape? ----------------------------------------------------------------- */
 
 /* The update stops at a node. */
 static sp_cu_result refuse(struct sp_cu_update_result *info, int why,
@@ -41,11 +35,8 @@ static bool is_same_order(const struct sp_model_step *old, const struct sp_model
 /* Allocations that may take the place of others: of the same size and kind, or the same. */
 static bool is_same_memory(const struct sp_model_alloc *old, const struct sp_model_alloc *new)
 {
-    const struct sp_cu_alloc_params *a = &old->params, *b = &new->params;
-
-    return old == new || (a->size == b->size && a->props.alloc_type == b->props.alloc_type &&
-                          a->props.location.type == b->props.location.type &&
-                          a->props.location.id == b->props.location.id);
+    return old == new || (old->params.size == new->params.size &&sp_model_is_same_place(
+                                                  &old->params, &new->params));
 }
 
 /* Those of other graphs have other addresses; whether they are taken is open (GNODE-32). */
@@ -77,7 +68,7 @@ static sp_cu_result compare_step(const struct sp_model_step *old,
         return refuse(info, SP_CU_UPDATE_TOPOLOGY_CHANGED, old, new);
     if (old->n_parts != new->n_parts)
         return refuse(info, SP_CU_UPDATE_PARAMETERS_CHANGED, old, new);
-    if (is_memory(&old->work))
+    if (sp_model_work_is_memory(&old->work))
         return check_memory(old, new, info);
     for (size_t i = 0; result == SP_CU_SUCCESS && i < old->n_parts; i++)
         result = compare(&old->parts[i], &new->parts[i], info);
@@ -97,8 +88,7 @@ static sp_cu_result compare(const struct sp_model_steps *old, const struct sp_mo
     return result;
 }
 
-/* ---- all of it -----------------------------------------------------------------------------
- */
+/* ---- all of it ----------------------------------------------------------------------- */
 
 /* A node can be named by its handle in the graph that the executable was made from. */
 static void keep_names(struct sp_model_steps *new, const struct sp_model_steps *old)
@@ -189,8 +179,7 @@ sp_cu_result sp_model_cuGraphExecUpdate(sp_cu_exec exec, sp_cu_graph graph,
     return sp_model_leave(update_locked(exec, graph, result_out));
 }
 
-/* ---- one node ------------------------------------------------------------------------------
- */
+/* ---- one node ------------------------------------------------------------------------ */
 
 static struct sp_model_step *find_in(const struct sp_model_steps *steps, sp_cu_node origin)
 {

@@ -170,7 +170,7 @@ sp_cu_result sp_model_can_use(const struct sp_model_stream *stream, uintptr_t ad
             !sp_model_pool_is_host(memory->pool))
             return SP_CU_INVALID_VALUE;
         if (memory->kind == SP_MEMORY_GRAPH &&
-            sp_model_segment_can_use(sp_model_segment_find(address), stream) != SP_CU_SUCCESS)
+            !sp_model_segment_can_use(sp_model_segment_find(address), stream))
             return SP_CU_INVALID_VALUE;
         part = part_in(memory, address, size);
     }
@@ -224,7 +224,7 @@ sp_cu_result sp_model_use(struct sp_model_stream *stream, struct sp_point at, ui
             say_access(memory->pool, stream, address);
             sp_model_uses_add(uses_at(memory, address, stream, part), at);
         } else if (memory->kind == SP_MEMORY_GRAPH) {
-            (void)sp_model_graph_use(stream, at, address, part, &result);
+            sp_model_graph_use(stream, at, address, part);
         }
         address += part;
         size -= part;

@@ -281,16 +281,6 @@ static enum starpool_status free_in_arena(struct sp_owner *owner, const struct s
 
 /* ---- allocations ------------------------------------------------------------------------- */
 
-static bool is_destroyed(struct starpool_pool *pool)
-{
-    bool answer;
-
-    sp_lock_take(&pool->lock);
-    answer = pool->is_destroyed;
-    sp_lock_give(&pool->lock);
-    return answer;
-}
-
 static void count_capture(struct starpool_pool *pool, bool is_alloc)
 {
     sp_lock_take(&pool->lock);
@@ -323,7 +313,7 @@ enum starpool_status sp_captured_alloc(struct starpool_pool *pool, size_t size,
 
     if (status != STARPOOL_OK)
         return status;
-    if (is_destroyed(pool) || (pool->driver != NULL && pool->driver->is_imported))
+    if (sp_pool_is_destroyed(pool) || (pool->driver != NULL && pool->driver->is_imported))
         return STARPOOL_EINVAL;
     status = sp_owner_get(driver, &capture, &owner);
     if (status != STARPOOL_OK)
@@ -512,9 +502,7 @@ bool sp_captured_find(const void *ptr, struct starpool_block_info *info_out)
     if (!sp_owned_is_any() || !sp_owned_around((uintptr_t)ptr, &owned) ||
         (owned.kind == SP_OWNED_NODE && sp_driver_pool_find(ptr, info_out)))
         return false;
-    info_out->pool = pool_of(&owned);
-    info_out->base = (const void *)owned.start;
-    info_out->size = owned.size;
+    sp_pool_fill_info(info_out, pool_of(&owned), owned.start, owned.size);
     info_out->owner = owned.kind == SP_OWNED_HELD ? STARPOOL_OWNER_POOL : STARPOOL_OWNER_GRAPH;
     info_out->state = state_of(&owned);
     info_out->graph = owned.graph;

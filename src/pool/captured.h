@@ -31,11 +31,10 @@ bool sp_captured_has_left(const void *ptr, const struct sp_owned *owned);
 STARPOOL_CHECK enum starpool_status
 sp_captured_location(struct starpool_location *location_out);
 
-/* What a graph has at or around an address. `struct_size` is not touched. */
+/* What a graph has at or around an address; false if none has. */
 bool sp_captured_find(const void *ptr, struct starpool_block_info *info_out);
 
-/* ---- blocks that graphs hold (held.c) ------------------------------------------------------
- */
+/* ---- blocks that graphs hold (held.c) ---------------------------------------------------- */
 
 /* Free a block of a pool that captured work may use: it is held until the graph has gone. Or
  * until the capture has ended. */
@@ -43,7 +42,7 @@ enum starpool_status sp_held_free(struct sp_owner *owner, void *ptr);
 enum starpool_status sp_held_free_at_end(const struct sp_capture *capture, void *ptr,
                                          starpool_stream stream);
 
-/* What is held already, or kept, is freed in another capture, or outside: false if it was freed
+/* What is held already, or kept, is freed in another capture, or outside. EINVAL: it was freed
  * before. */
 enum starpool_status sp_held_free_again(struct sp_owner *owner, const struct sp_owned *owned);
 enum starpool_status sp_held_free_outside(const struct sp_owned *owned, starpool_stream stream);

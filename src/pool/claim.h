@@ -49,6 +49,10 @@ bool sp_claim_free(struct sp_claim *claim);
 /* Free it, once what must be over is over. */
 void sp_late_add(struct sp_claim *claim);
 
+/* The same for a block that a thread has freed in a capture of a stream, which must have ended;
+ * it is counted as held. */
+void sp_late_add_captured(struct sp_claim *claim, starpool_stream stream, pthread_t thread);
+
 /* Free what can be freed by now. No lock is held. */
 void sp_late_settle(void);
 

@@ -244,23 +244,13 @@ static enum starpool_status climb(struct starpool_pool *pool, size_t size,
     return status;
 }
 
-static bool is_destroyed(struct starpool_pool *pool)
-{
-    bool answer;
-
-    sp_lock_take(&pool->lock);
-    answer = pool->is_destroyed;
-    sp_lock_give(&pool->lock);
-    return answer;
-}
-
 enum starpool_status sp_driver_pool_alloc(struct starpool_pool *pool, size_t size,
                                           starpool_stream stream, void **ptr_out)
 {
     struct sp_driver_block *block;
     enum starpool_status status;
 
-    if (is_destroyed(pool))
+    if (sp_pool_is_destroyed(pool))
         return STARPOOL_EINVAL;
     block = calloc(1, sizeof(*block));
     if (block == NULL)
@@ -472,14 +462,7 @@ bool sp_driver_pool_find(const void *ptr, struct starpool_block_info *info_out)
         if (base == 0 || !find(base, &block))
             return false;
     }
-    *info_out = (struct starpool_block_info){
-        .struct_size = info_out->struct_size,
-        .pool = block.pool,
-        .base = (const void *)block.start,
-        .size = block.size,
-        .owner = STARPOOL_OWNER_POOL,
-        .state = STARPOOL_BLOCK_LIVE,
-    };
+    sp_pool_fill_info(info_out, block.pool, block.start, block.size);
     return true;
 }
 

@@ -85,7 +85,7 @@ void sp_driver_pool_unclaim(struct sp_driver_block *block);
 enum starpool_status sp_driver_pool_free_claimed(struct sp_driver_block *block,
                                                  starpool_stream stream);
 
-/* The live block around an address; false if there is none. `struct_size` is not touched. */
+/* The live block around an address; false if there is none. */
 bool sp_driver_pool_find(const void *ptr, struct starpool_block_info *info_out);
 
 /* A block that an address lies in. */

@@ -29,7 +29,7 @@ static struct starpool_footprint *footprint_at(struct footprints *footprints,
     for (size_t i = 0; i < footprints->n; i++) {
         struct starpool_footprint *footprint = &footprints->all[i];
 
-        if (footprint->location.kind == location.kind && footprint->location.id == location.id)
+        if (sp_is_same_location(footprint->location, location))
             return footprint;
     }
     if (footprints->n == footprints->room) {
@@ -43,14 +43,12 @@ static struct starpool_footprint *footprint_at(struct footprints *footprints,
     return &footprints->all[footprints->n++];
 }
 
-/* ---- the graph's own -----------------------------------------------------------------------
- */
+/* ---- the graph's own --------------------------------------------------------------------- */
 
 /* A block of another than the graph has an address, and no node that allocates it. */
 static bool is_own(const struct sp_graph_block *block, struct starpool_location location)
 {
-    return block->alloc != SP_NO_INDEX && block->location.kind == location.kind &&
-           block->location.id == location.id;
+    return block->alloc != SP_NO_INDEX && sp_is_same_location(block->location, location);
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -140,16 +138,6 @@ static enum starpool_status add_graph(struct footprints *footprints,
 
 /* ---- pools ------------------------------------------------------------------------------- */
 
-static bool is_destroyed(struct starpool_pool *pool)
-{
-    bool answer;
-
-    sp_lock_take(&pool->lock);
-    answer = pool->is_destroyed;
-    sp_lock_give(&pool->lock);
-    return answer;
-}
-
 static enum starpool_status add_pools(struct footprints *footprints)
 {
     struct starpool_pool *pool = NULL;
@@ -160,7 +148,7 @@ static enum starpool_status add_pools(struct footprints *footprints)
         enum starpool_status status =
             footprint == NULL ? STARPOOL_ENOMEM : starpool_pool_stats(pool, &stats);
 
-        if (status == STARPOOL_EINVAL && is_destroyed(pool))
+        if (status == STARPOOL_EINVAL && sp_pool_is_destroyed(pool))
             continue; /* What its blocks still hold the driver does not say. */
         if (status != STARPOOL_OK) {
             sp_registry_put(pool);

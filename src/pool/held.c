@@ -36,6 +36,20 @@ static struct sp_owned held(const struct sp_claim *claim)
     };
 }
 
+/* What is not held yet is held by a graph. */
+static enum starpool_status enter(struct sp_owner *owner, const struct sp_owned *owned)
+{
+    struct sp_owned removed;
+    enum starpool_status status = sp_owned_add(owned);
+
+    if (status != STARPOOL_OK)
+        return status;
+    status = sp_owned_hold(owner, owned->start);
+    if (status != STARPOOL_OK)
+        (void)sp_owned_remove(owned->start, SP_OWNED_HELD, &removed);
+    return status;
+}
+
 enum starpool_status sp_held_free(struct sp_owner *owner, void *ptr)
 {
     struct sp_claim *claim;
@@ -46,12 +60,7 @@ enum starpool_status sp_held_free(struct sp_owner *owner, void *ptr)
         return status;
     owned = held(claim);
     owned.what = claim;
-    status = sp_owned_add(&owned);
-    if (status == STARPOOL_OK) {
-        status = sp_owned_hold(owner, owned.start);
-        if (status != STARPOOL_OK)
-            (void)sp_owned_remove(owned.start, SP_OWNED_HELD, &owned);
-    }
+    status = enter(owner, &owned);
     if (status == STARPOOL_OK)
         count_held(claim->pool, claim->size);
     else
@@ -76,12 +85,7 @@ enum starpool_status sp_held_free_at_end(const struct sp_capture *capture, void 
         sp_claim_return(claim);
         return status;
     }
-    claim->stream = stream;
-    claim->thread = pthread_self();
-    claim->is_captured = true;
-    claim->is_counted = true;
-    count_held(claim->pool, claim->size);
-    sp_late_add(claim);
+    sp_late_add_captured(claim, stream, pthread_self());
     return STARPOOL_OK;
 }
 
@@ -155,12 +159,7 @@ static enum starpool_status keep_of_pool(struct sp_owner *owner, void *ptr)
     owned.pool = info.pool;
     owned.location = info.pool->location;
     owned.what = claim;
-    status = sp_owned_add(&owned);
-    if (status == STARPOOL_OK) {
-        status = sp_owned_hold(owner, owned.start);
-        if (status != STARPOOL_OK)
-            (void)sp_owned_remove(owned.start, SP_OWNED_HELD, &owned);
-    }
+    status = enter(owner, &owned);
     if (status != STARPOOL_OK && claim != NULL)
         sp_claim_return(claim);
     return status;
@@ -205,8 +204,7 @@ enum starpool_status starpool_graph_keep(starpool_stream stream, void *ptr)
     return status;
 }
 
-/* ---- cleaning up ---------------------------------------------------------------------------
- */
+/* ---- cleaning up ------------------------------------------------------------------------- */
 
 /* Whether the driver says that nothing is there: that it has no answer says nothing. */
 static bool is_missing(const struct sp_owner *owner, const struct sp_owned *owned)

@@ -68,6 +68,16 @@ static void count(const struct sp_claim *claim, bool is_held)
     sp_lock_give(&claim->pool->lock);
 }
 
+void sp_late_add_captured(struct sp_claim *claim, starpool_stream stream, pthread_t thread)
+{
+    claim->stream = stream;
+    claim->thread = thread;
+    claim->is_captured = true;
+    claim->is_counted = true;
+    count(claim, true);
+    sp_late_add(claim);
+}
+
 /* Nobody uses it: the pool may go with it. */
 static bool free_by_host(struct sp_claim *claim)
 {
@@ -88,12 +98,7 @@ static void free_on_stream(struct sp_claim *claim)
     if (starpool_free(again.ptr, again.stream) == STARPOOL_OK ||
         sp_claim_take(again.ptr, &claim) != STARPOOL_OK)
         return;
-    claim->stream = again.stream;
-    claim->thread = again.thread;
-    claim->is_captured = true;
-    claim->is_counted = true;
-    count(claim, true);
-    sp_late_add(claim);
+    sp_late_add_captured(claim, again.stream, again.thread);
 }
 
 /* Whether the capture that a block was freed in has ended. Of a stream of its own only the

@@ -202,6 +202,16 @@ enum starpool_status starpool_pool_create(const struct starpool_pool_config *con
 
 /* ---- destruction --------------------------------------------------------------------- */
 
+bool sp_pool_is_destroyed(struct starpool_pool *pool)
+{
+    bool answer;
+
+    sp_lock_take(&pool->lock);
+    answer = pool->is_destroyed;
+    sp_lock_give(&pool->lock);
+    return answer;
+}
+
 bool sp_pool_claim_release(struct starpool_pool *pool)
 {
     if (!pool->is_destroyed || pool->is_released || !sp_store_is_empty(&pool->store) ||

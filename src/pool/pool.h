@@ -171,8 +171,15 @@ enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config
 bool sp_pool_claim_release(struct starpool_pool *pool);
 void sp_pool_release(struct starpool_pool *pool);
 
+/* Whether its user has destroyed it: it makes no further allocations. */
+bool sp_pool_is_destroyed(struct starpool_pool *pool);
+
 /* A block of the store from LIVE to TAKEN; false if it is not LIVE (alloc.c). */
 bool sp_pool_take_back(struct sp_range *range);
+
+/* Fill what is known of a live block that no graph has to do with (alloc.c). */
+void sp_pool_fill_info(struct starpool_block_info *info, struct starpool_pool *pool,
+                       uintptr_t start, size_t size);
 
 /* A trace has begun or ended: keep caches that were in use before it shut, so that nothing
  * passes it by. */

@@ -299,7 +299,6 @@ static enum starpool_status alloc_anywhere(unsigned node, size_t size, enum sp_d
     struct starpool_pool *pool;
     enum starpool_status status;
 
-    sp_taskgraph_note_pool_request();
     status = sp_node_pool(node, &pool);
     if (SP_LIKELY(status == STARPOOL_OK)) {
         status = sp_alloc_aligned(pool, size, sp_node_align(), ptr_out);
@@ -312,18 +311,31 @@ static enum starpool_status alloc_anywhere(unsigned node, size_t size, enum sp_d
     return alloc_elsewhere(&refusal, door, ptr_out);
 }
 
+/* While an iteration is captured or replayed. */
+static enum starpool_status alloc_recorded(unsigned node, size_t size, enum sp_door door,
+                                           void **ptr_out)
+{
+    enum starpool_status status = STARPOOL_OK;
+
+    if (!sp_taskgraph_take(node, size, door, sp_node_align(), ptr_out)) {
+        sp_taskgraph_note_pool_request();
+        status = alloc_anywhere(node, size, door, ptr_out);
+    }
+    if (status == STARPOOL_OK)
+        sp_taskgraph_note_alloc(node, size, door, *ptr_out);
+    return status;
+}
+
 enum starpool_status sp_node_alloc(unsigned node, size_t size, enum sp_door door,
                                    void **ptr_out)
 {
     bool is_hook = door == SP_DOOR_HOOK;
     enum sp_counter requests = is_hook ? SP_N_HOOK : SP_N_INTERPOSER;
-    enum starpool_status status = STARPOOL_OK;
-    bool is_recorded = SP_UNLIKELY(sp_taskgraph_is_on());
+    size_t wanted = size + (size == 0);
+    enum starpool_status status;
 
-    if (!is_recorded || !sp_taskgraph_take(node, size, door, sp_node_align(), ptr_out))
-        status = alloc_anywhere(node, size + (size == 0), door, ptr_out);
-    if (is_recorded && status == STARPOOL_OK)
-        sp_taskgraph_note_alloc(node, size, door, *ptr_out);
+    status = SP_UNLIKELY(sp_taskgraph_is_on()) ? alloc_recorded(node, wanted, door, ptr_out)
+                                               : alloc_anywhere(node, wanted, door, ptr_out);
     if (SP_LIKELY(status == STARPOOL_OK))
         sp_counters_add_served(node, requests, is_hook ? SP_BYTES_HOOK : SP_BYTES_INTERPOSER,
                                size);

@@ -12,14 +12,6 @@
 
 /* ---- cells ---------------------------------------------------------------------------- */
 
-static int compare(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
 /* The cuts of an arena, each once, in order. */
 static uint32_t find_cuts(const struct sp_tg_table *table, uint32_t arena, uint64_t *cuts)
 {
@@ -35,7 +27,7 @@ static uint32_t find_cuts(const struct sp_tg_table *table, uint32_t arena, uint6
         cuts[n++] = slot->offset;
         cuts[n++] = slot->offset + slot->size;
     }
-    qsort(cuts, n, sizeof(*cuts), compare);
+    qsort(cuts, n, sizeof(*cuts), sp_compare_u64);
     for (i = 0; i < n; i++) {
         if (n_kept == 0 || cuts[n_kept - 1] != cuts[i])
             cuts[n_kept++] = cuts[i];
@@ -46,7 +38,7 @@ static uint32_t find_cuts(const struct sp_tg_table *table, uint32_t arena, uint6
 /* Which of the cuts a place is. */
 static uint32_t find_cut(const uint64_t *cuts, uint32_t n, uint64_t place)
 {
-    const uint64_t *cut = bsearch(&place, cuts, n, sizeof(*cuts), compare);
+    const uint64_t *cut = bsearch(&place, cuts, n, sizeof(*cuts), sp_compare_u64);
 
     SP_ASSERT(cut != NULL);
     return (uint32_t)(cut - cuts);

@@ -7,8 +7,6 @@
 #include "src/starpu/taskgraph_iteration.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <starpool/stats.h>
 
@@ -76,16 +74,10 @@ static bool has_same_nodes(void)
     ask_nodes(&now);
     for (node = 0; node < SP_MAX_STARPU_NODES; node++) {
         if (now.is_served[node] != iteration.facts.is_served[node] ||
-            now.locations[node].kind != iteration.facts.locations[node].kind ||
-            now.locations[node].id != iteration.facts.locations[node].id)
+            !sp_is_same_location(now.locations[node], iteration.facts.locations[node]))
             return false;
     }
     return true;
-}
-
-bool sp_tg_iteration_is_on(void)
-{
-    return sp_taskgraph_is_on();
 }
 
 struct sp_tg_totals sp_tg_iteration_totals(void)

@@ -29,9 +29,6 @@ struct sp_tg_totals {
     uint64_t n_tasks, n_edges, n_known; /* of its graph */
 };
 
-/* True if an iteration is being captured or replayed. */
-bool sp_tg_iteration_is_on(void);
-
 /* EBUSY: another is on. `name` is copied. */
 STARPOOL_CHECK enum starpool_status sp_tg_capture_begin(const char *name);
 

@@ -47,19 +47,11 @@ static void make_room(struct sp_tg_log *log, uint32_t i, uint32_t n)
     }
 }
 
-/* True if the caller may write; it must leave() then. */
-static bool enter(struct sp_tg_log *log)
+void sp_tg_gate_close(struct sp_tg_gate *gate)
 {
-    atomic_fetch_add(&log->n_inside, 1);
-    if (atomic_load(&log->is_open))
-        return true;
-    atomic_fetch_sub(&log->n_inside, 1);
-    return false;
-}
-
-static void leave(struct sp_tg_log *log)
-{
-    atomic_fetch_sub(&log->n_inside, 1);
+    atomic_store(&gate->is_open, false);
+    while (atomic_load(&gate->n_inside) != 0)
+        sched_yield();
 }
 
 void sp_tg_log_begin(struct sp_tg_log *log, uint64_t n_older)
@@ -80,14 +72,12 @@ void sp_tg_log_begin(struct sp_tg_log *log, uint64_t n_older)
     atomic_store(&log->n, 0);
     atomic_store(&log->n_allocs, 0);
     atomic_store(&log->n_lost, 0);
-    atomic_store(&log->is_open, true);
+    sp_tg_gate_open(&log->gate);
 }
 
 void sp_tg_log_end(struct sp_tg_log *log)
 {
-    atomic_store(&log->is_open, false);
-    while (atomic_load(&log->n_inside) != 0)
-        sched_yield();
+    sp_tg_gate_close(&log->gate);
 }
 
 /* The entry of the next number; NULL, and counted, if there is no room for it. */
@@ -137,18 +127,18 @@ static void write_free(struct sp_tg_log *log, const void *address)
 void sp_tg_log_alloc(struct sp_tg_log *log, const struct sp_tg_request *request,
                      const void *address, uint32_t task)
 {
-    if (!enter(log))
+    if (!sp_tg_gate_enter(&log->gate))
         return;
     write_alloc(log, request, address, task);
-    leave(log);
+    sp_tg_gate_leave(&log->gate);
 }
 
 void sp_tg_log_free(struct sp_tg_log *log, const void *address)
 {
-    if (!enter(log))
+    if (!sp_tg_gate_enter(&log->gate))
         return;
     write_free(log, address);
-    leave(log);
+    sp_tg_gate_leave(&log->gate);
 }
 
 uint32_t sp_tg_log_n_entries(const struct sp_tg_log *log)

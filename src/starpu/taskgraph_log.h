@@ -15,6 +15,36 @@
 /* No task, no block, no number. */
 #define SP_TG_NONE UINT32_MAX
 
+/* Lets threads in while it is open, and never has one wait; who closes it waits for those that
+ * are inside. One zeroed is closed. */
+struct sp_tg_gate {
+    _Atomic bool is_open;
+    _Atomic uint32_t n_inside; /* threads that are, or are about to see that it is closed */
+};
+
+static inline void sp_tg_gate_open(struct sp_tg_gate *gate)
+{
+    atomic_store(&gate->is_open, true);
+}
+
+static inline void sp_tg_gate_leave(struct sp_tg_gate *gate)
+{
+    atomic_fetch_sub(&gate->n_inside, 1);
+}
+
+/* True if the caller is inside; it must leave then. */
+static inline bool sp_tg_gate_enter(struct sp_tg_gate *gate)
+{
+    atomic_fetch_add(&gate->n_inside, 1);
+    if (atomic_load(&gate->is_open))
+        return true;
+    sp_tg_gate_leave(gate);
+    return false;
+}
+
+/* Nobody is inside when this returns, until it is opened again. */
+void sp_tg_gate_close(struct sp_tg_gate *gate);
+
 enum sp_tg_kind {
     SP_TG_EMPTY, /* not written, or not yet */
     SP_TG_ALLOC,
@@ -48,8 +78,7 @@ struct sp_tg_chunk {
  * asking for any. One zeroed is closed.
  */
 struct sp_tg_log {
-    _Atomic bool is_open;
-    _Atomic uint32_t n_inside; /* threads that are writing, or about to see that it is closed */
+    struct sp_tg_gate gate;    /* for writers */
     uint32_t n_older;          /* blocks that were out when it was opened */
     _Atomic uint32_t n;        /* entries, those being written included */
     _Atomic uint32_t n_allocs; /* of these, requests: at most so many frees follow */

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "src/util/util.h"
+
 /* A word that is not there has the value UINT32_MAX. One zeroed is an empty map. */
 struct sp_tg_map {
     uint64_t *words;  /* [n_buckets] */
@@ -27,6 +29,9 @@ uint32_t sp_tg_map_get(const struct sp_tg_map *map, uint64_t word);
 bool sp_tg_map_set(struct sp_tg_map *map, uint64_t word, uint32_t value);
 
 /* Spread the bits of a word. */
-uint64_t sp_tg_mix(uint64_t word);
+static inline uint64_t sp_tg_mix(uint64_t word)
+{
+    return sp_random(&word);
+}
 
 #endif /* SP_TASKGRAPH_MAP_H */

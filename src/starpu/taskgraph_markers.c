@@ -7,7 +7,6 @@
 #include "src/starpu/taskgraph_markers.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <starpool/starpu.h>
 
@@ -73,7 +72,7 @@ void sp_tg_marker_push(unsigned long number)
 
     if (!is_asked_for() || atomic_fetch_add(&markers.depth, 1) > 0)
         return;
-    if (!sp_plugin_is_serving() || !can_capture() || sp_tg_iteration_is_on() ||
+    if (!sp_plugin_is_serving() || !can_capture() || sp_taskgraph_is_on() ||
         sp_real.is_initialized() == 0)
         return;
     n_tasks = sp_real.task_nsubmitted();

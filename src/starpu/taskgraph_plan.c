@@ -11,7 +11,6 @@
 #include "src/starpu/taskgraph_plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/plan.h"
 #include "src/util/util.h"
@@ -48,17 +47,13 @@ uint64_t sp_tg_plan_align(uint64_t size, uint64_t min_align)
     return sp_max(size < POOL_PAGED ? POOL_ALIGN : PAGE_ALIGN, min_align);
 }
 
-static bool is_same_place(struct starpool_location a, struct starpool_location b)
-{
-    return a.kind == b.kind && a.id == b.id;
-}
-
 bool sp_tg_nodes_is_first(const struct sp_tg_nodes *nodes, uint32_t node)
 {
     uint32_t i;
 
     for (i = 0; i < node; i++) {
-        if (nodes->is_served[i] && is_same_place(nodes->locations[i], nodes->locations[node]))
+        if (nodes->is_served[i] &&
+            sp_is_same_location(nodes->locations[i], nodes->locations[node]))
             return false;
     }
     return nodes->is_served[node];
@@ -126,7 +121,7 @@ static uint32_t arena_of(struct sp_tg_plan *plan, const struct sp_tg_nodes *node
     if (node >= nodes->n || !nodes->is_served[node])
         return SP_TG_NONE;
     for (i = 0; i < plan->n_arenas; i++) {
-        if (is_same_place(nodes->locations[plan->nodes[i]], nodes->locations[node]))
+        if (sp_is_same_location(nodes->locations[plan->nodes[i]], nodes->locations[node]))
             return i;
     }
     plan->nodes[i] = (uint16_t)node;
@@ -230,14 +225,6 @@ static uint64_t live_peak(const struct sp_tg_plan *plan, const struct sp_tg_reco
     return peak;
 }
 
-static int by_size(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
 /* The largest size such that all blocks up to it, together, take no more than `room`. */
 static uint64_t find_small_size(const struct sp_tg_record *record, uint64_t align,
                                 uint64_t room)
@@ -251,7 +238,7 @@ static uint64_t find_small_size(const struct sp_tg_record *record, uint64_t alig
         return 0;
     for (i = 0; i < record->n_blocks; i++)
         sizes[i] = record->blocks[i].size;
-    qsort(sizes, record->n_blocks, sizeof(*sizes), by_size);
+    qsort(sizes, record->n_blocks, sizeof(*sizes), sp_compare_u64);
     for (i = 0; i < record->n_blocks; i++) {
         sum += sp_round_up(sizes[i], align);
         if (sum > room)
@@ -361,7 +348,7 @@ static bool has_same_sums(const struct sp_tg_record *record, const struct sp_tg_
     for (i = 0; i < record->n_blocks; i++) {
         uint64_t size = record->blocks[i].size;
 
-        if (!is_same_place(nodes->locations[node_of(record, i)], nodes->locations[node]))
+        if (!sp_is_same_location(nodes->locations[node_of(record, i)], nodes->locations[node]))
             continue;
         n_blocks++;
         bytes +=

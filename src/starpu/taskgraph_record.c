@@ -113,8 +113,6 @@ static void note_order(struct sp_tg_record *record, uint8_t kind, uint32_t index
     if (index != SP_TG_NONE) {
         const struct sp_tg_block *block = &record->blocks[index];
 
-        /* Every block has a key.
-         * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript) */
         what = request_hash(&record->keys.keys[block->key].request) + block->number + 1;
     }
     record->order_hash = sp_tg_mix(record->order_hash ^ sp_tg_mix(what + kind));
@@ -175,8 +173,6 @@ static bool index_blocks(struct sp_tg_record *record)
     for (i = 0; i < record->n_blocks; i++) {
         const struct sp_tg_block *block = &record->blocks[i];
 
-        /* Every block has a key.
-         * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript) */
         record->by_key[record->keys.keys[block->key].first + block->number] = i;
     }
     return true;
@@ -190,7 +186,7 @@ enum starpool_status sp_tg_record_init(struct sp_tg_record *record, const struct
     *record = (struct sp_tg_record){.end = sp_tg_log_n_entries(log)};
     if (atomic_load(&log->n_lost) > 0)
         return STARPOOL_EINVAL;
-    record->blocks = malloc(sp_max(atomic_load(&log->n_allocs), 1) * sizeof(*record->blocks));
+    record->blocks = calloc(sp_max(atomic_load(&log->n_allocs), 1), sizeof(*record->blocks));
     is_done = record->blocks != NULL && read_log(record, log, &at) && index_blocks(record);
     sp_tg_map_fini(&at);
     if (is_done)

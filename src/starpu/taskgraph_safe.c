@@ -6,7 +6,6 @@
 #include "src/starpu/taskgraph_safe.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/util/util.h"
 

@@ -8,7 +8,6 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/util/util.h"
 
@@ -192,20 +191,17 @@ static enum sp_tg_cause try_take(struct sp_tg_table *table, const struct sp_tg_r
 bool sp_tg_table_take(struct sp_tg_table *table, const struct sp_tg_request *request,
                       size_t align, void **ptr_out)
 {
-    enum sp_tg_cause cause = SP_TG_NO_ARENA;
-    bool is_open;
+    enum sp_tg_cause cause;
 
-    atomic_fetch_add(&table->n_inside, 1);
-    is_open = atomic_load(&table->is_open);
-    if (is_open) {
-        cause = try_take(table, request, align, ptr_out);
-        atomic_fetch_add_explicit(&table->n_requests, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(cause == SP_TG_N_CAUSES ? &table->n_served
-                                                          : &table->n_deviations[cause],
-                                  1, memory_order_relaxed);
-    }
-    atomic_fetch_sub(&table->n_inside, 1);
-    return is_open && cause == SP_TG_N_CAUSES;
+    if (!sp_tg_gate_enter(&table->gate))
+        return false;
+    cause = try_take(table, request, align, ptr_out);
+    atomic_fetch_add_explicit(&table->n_requests, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(cause == SP_TG_N_CAUSES ? &table->n_served
+                                                      : &table->n_deviations[cause],
+                              1, memory_order_relaxed);
+    sp_tg_gate_leave(&table->gate);
+    return cause == SP_TG_N_CAUSES;
 }
 
 /* ---- giving back ---------------------------------------------------------------------- */
@@ -260,14 +256,12 @@ void sp_tg_table_begin(struct sp_tg_table *table)
     for (i = 0; i < SP_TG_N_CAUSES; i++)
         atomic_store_explicit(&table->n_deviations[i], 0, memory_order_relaxed);
     atomic_store(&table->is_held, true);
-    atomic_store(&table->is_open, true);
+    sp_tg_gate_open(&table->gate);
 }
 
 void sp_tg_table_end(struct sp_tg_table *table)
 {
-    atomic_store(&table->is_open, false);
-    while (atomic_load(&table->n_inside) != 0)
-        sched_yield();
+    sp_tg_gate_close(&table->gate);
 }
 
 enum starpool_status sp_tg_table_init(struct sp_tg_table *table, struct sp_tg_record *record,

@@ -83,9 +83,8 @@ struct sp_tg_table {
     _Atomic uint32_t *next;     /* [record.keys.n] number of the key's next request */
     uint32_t n_starts, n_buckets, n_arenas, n_cells;
     uint64_t align;
-    _Atomic bool is_open;        /* an iteration is being replayed */
+    struct sp_tg_gate gate;      /* for requests; open while an iteration is replayed */
     _Atomic bool is_held;        /* it holds the arenas; cleared by who lets go of them */
-    _Atomic uint32_t n_inside;   /* requests being looked up */
     _Atomic uint64_t n_requests; /* in this iteration, as all below */
     _Atomic uint64_t n_served;
     _Atomic uint64_t n_moved; /* of these, to another place than their own */

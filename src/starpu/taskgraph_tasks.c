@@ -198,9 +198,9 @@ static bool order_use(struct order *order, uint32_t index)
     struct group *group = &order->groups[use->data];
     uint32_t i;
 
+    SP_ASSERT(use->data < order->tasks->n_data);
     if (use->mode == SP_TG_UNORDERED)
         return true;
-    /* Set. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     if (group->mode != use->mode || use->mode == SP_TG_WRITE) {
         group->mode = use->mode;
         group->first_before = group->first;

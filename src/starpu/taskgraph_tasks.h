@@ -6,14 +6,10 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <starpool/base.h>
-#include <starpool/graph.h>
-
+#include "src/starpu/taskgraph_log.h"
 #include "src/starpu/taskgraph_map.h"
-#include "src/starpu/taskgraph_record.h"
 
 /* How a task accesses data. Two accesses of one data that come one after the other are
  * unordered if both read, both commute or both reduce. */
@@ -71,26 +67,6 @@ void sp_tg_tasks_depend_tag(struct sp_tg_tasks *tasks, uint64_t tag, uint64_t be
 
 /* Data ends: what next has this address is another. */
 void sp_tg_tasks_forget(struct sp_tg_tasks *tasks, const void *data);
-
-/* How many blocks of a graph have their uses. */
-struct sp_tg_tasks_counts {
-    uint32_t n_tasks, n_edges;
-    uint32_t n_known; /* blocks whose tasks are known */
-};
-
-/*
- * The graph of a recording that has ended: its tasks, their order, and the record's blocks in
- * their order. A block that a thread asked for while it prepared a task belongs to the data of
- * that task that is of its size, and is used by all tasks on that data; one that cannot be told
- * so lives from before the graph till after it. All are aligned to `min_align`. ENOMEM, EINVAL:
- * the recording is not whole.
- */
-STARPOOL_CHECK enum starpool_status sp_tg_tasks_graph(const struct sp_tg_tasks *tasks,
-                                                      const struct sp_tg_record *record,
-                                                      const struct starpool_location *locations,
-                                                      uint64_t min_align, const char *name,
-                                                      struct starpool_graph **graph_out,
-                                                      struct sp_tg_tasks_counts *counts_out);
 
 struct sp_tg_task_entry {
     const void *task;

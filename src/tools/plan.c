@@ -193,14 +193,7 @@ static int parse(int argc, char **argv, struct request *request)
             return SP_EXIT_USAGE;
         }
     }
-    if (optind + 1 == argc)
-        return -1;
-    if (optind == argc)
-        sp_tools_say("plan", "no file given; try: starpool plan --help");
-    else
-        sp_tools_say("plan", "'%s' is not expected here; try: starpool plan --help",
-                     argv[optind + 1]);
-    return SP_EXIT_USAGE;
+    return -1;
 }
 
 /* ---- the graph -------------------------------------------------------------------------- */
@@ -379,6 +372,7 @@ static enum sp_exit plan_file(const char *path, struct request *request)
 int sp_plan_main(int argc, char **argv)
 {
     struct request request = {.outs = calloc((size_t)argc, sizeof(*request.outs))};
+    const char *path;
     int exit_status;
 
     if (request.outs == NULL) {
@@ -387,8 +381,10 @@ int sp_plan_main(int argc, char **argv)
     }
     starpool_plan_config_init(&request.config);
     exit_status = parse(argc, argv, &request);
-    if (exit_status < 0)
-        exit_status = (int)plan_file(argv[optind], &request);
+    if (exit_status < 0) {
+        path = sp_tools_argument("plan", "file", argc, argv);
+        exit_status = path == NULL ? SP_EXIT_USAGE : (int)plan_file(path, &request);
+    }
     free(request.outs);
     return exit_status;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "graph/graph.h"
+#include "src/tools/tools.h"
 #include "src/util/json.h"
 #include "src/util/util.h"
 
@@ -18,8 +19,7 @@
 static bool has_row(const struct sp_plan_view *view, struct starpool_location location)
 {
     for (uint32_t i = 0; i < view->n_rows; i++) {
-        if (view->rows[i].location.kind == location.kind &&
-            view->rows[i].location.id == location.id)
+        if (sp_is_same_location(view->rows[i].location, location))
             return true;
     }
     return false;
@@ -87,23 +87,14 @@ bool sp_plan_fits(const struct sp_plan_view *view)
 
 /* ---- text ------------------------------------------------------------------------------- */
 
-/* Whether a terminal could take what stands here for a command: a control character, also one
- * of those that UTF-8 writes in two bytes, U+0080 to U+009F. */
-static bool is_control(const char *text)
-{
-    unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
-
-    return c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next <= 0x9f);
-}
-
-/* A name from a file. */
+/* A name from a file, without what a terminal could take for a command. */
 static void put_plain(const char *name)
 {
     for (; *name != '\0'; name++) {
-        bool is_bad = is_control(name);
+        unsigned n_control = sp_tools_control_length(name);
 
-        putchar(is_bad ? '?' : *name);
-        name += is_bad && (unsigned char)*name == 0xc2;
+        putchar(n_control > 0 ? '?' : *name);
+        name += n_control > 1;
     }
 }
 

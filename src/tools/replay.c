@@ -331,7 +331,7 @@ int sp_replay_main(int argc, char **argv)
 
     if (exit_status >= 0)
         return exit_status;
-    path = sp_trace_file_argument("replay", argc, argv);
+    path = sp_tools_argument("replay", "trace", argc, argv);
     if (path == NULL)
         return SP_EXIT_USAGE;
     exit_status = (int)sp_trace_file_open("replay", path, &reader);

@@ -328,7 +328,7 @@ int sp_report_main(int argc, char **argv)
 
     if (exit_status >= 0)
         return exit_status;
-    path = sp_trace_file_argument("report", argc, argv);
+    path = sp_tools_argument("report", "trace", argc, argv);
     if (path == NULL)
         return SP_EXIT_USAGE;
     exit_status = (int)sp_trace_file_open("report", path, &reader);

@@ -5,6 +5,7 @@
 #include "src/tools/tools.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,6 +44,27 @@ void sp_tools_help_row(const char *name, const char *text)
         text += length + (text[length] == ' ');
     }
     putchar('\n');
+}
+
+const char *sp_tools_argument(const char *command, const char *what, int argc, char **argv)
+{
+    if (optind + 1 == argc)
+        return argv[optind];
+    if (optind == argc)
+        sp_tools_say(command, "no %s given; try: starpool %s --help", what, command);
+    else
+        sp_tools_say(command, "'%s' is not expected here; try: starpool %s --help",
+                     argv[optind + 1], command);
+    return NULL;
+}
+
+unsigned sp_tools_control_length(const char *text)
+{
+    unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
+
+    if (c == 0xc2 && next >= 0x80 && next <= 0x9f)
+        return 2;
+    return c < 0x20 || c == 0x7f;
 }
 
 enum sp_exit sp_tools_finish(const char *command)

@@ -20,6 +20,15 @@ void sp_tools_say(const char *command, const char *format, ...)
 /* Print one row of a help text: `name`, then `text` wrapped beside it. */
 void sp_tools_help_row(const char *name, const char *text);
 
+/* The one argument behind the options; NULL, with a message, if there is none, or are more.
+ * `what` names it: "trace". */
+const char *sp_tools_argument(const char *command, const char *what, int argc, char **argv);
+
+/* How many bytes the control character has that begins at `text`, which a terminal could take
+ * for a command: also one of those that UTF-8 writes in two bytes, U+0080 to U+009F. 0: what is
+ * there is none. */
+unsigned sp_tools_control_length(const char *text);
+
 /* Flush stdout; an exit status that says whether all of it could be written. */
 enum sp_exit sp_tools_finish(const char *command);
 

@@ -5,7 +5,6 @@
 #include "src/tools/trace_file.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -43,23 +42,16 @@ enum sp_exit sp_trace_file_finish(const char *command, const char *path,
     return SP_EXIT_USAGE;
 }
 
-const char *sp_trace_file_argument(const char *command, int argc, char **argv)
-{
-    if (optind + 1 == argc)
-        return argv[optind];
-    if (optind == argc)
-        sp_tools_say(command, "no trace given; try: starpool %s --help", command);
-    else
-        sp_tools_say(command, "'%s' is not expected here; try: starpool %s --help",
-                     argv[optind + 1], command);
-    return NULL;
-}
-
 const char *sp_trace_file_plain(char *text)
 {
-    for (char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    char *to = text;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        unsigned n_control = sp_tools_control_length(at);
+
+        *to++ = n_control > 0 ? '?' : *at;
+        at += n_control > 1;
     }
+    *to = '\0';
     return text;
 }

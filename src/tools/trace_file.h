@@ -16,10 +16,6 @@ enum sp_exit sp_trace_file_finish(const char *command, const char *path,
                                   const struct starpool_trace *reader,
                                   enum starpool_status status);
 
-/* The one argument behind the options, a file; NULL, with a message, if there is none or are
- * more. */
-const char *sp_trace_file_argument(const char *command, int argc, char **argv);
-
 /* A text from a file, without what a terminal could take for a command; in place. */
 const char *sp_trace_file_plain(char *text);
 

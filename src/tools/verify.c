@@ -129,14 +129,7 @@ static int parse(int argc, char **argv, bool *is_json)
             return SP_EXIT_USAGE;
         *is_json = true;
     }
-    if (optind + 1 == argc)
-        return -1;
-    if (optind == argc)
-        sp_tools_say("verify", "no trace and no process given; try: starpool verify --help");
-    else
-        sp_tools_say("verify", "'%s' is not expected here; try: starpool verify --help",
-                     argv[optind + 1]);
-    return SP_EXIT_USAGE;
+    return -1;
 }
 
 int sp_verify_main(int argc, char **argv)
@@ -147,7 +140,9 @@ int sp_verify_main(int argc, char **argv)
 
     if (exit_status >= 0)
         return exit_status;
-    what = argv[optind];
+    what = sp_tools_argument("verify", "trace and no process", argc, argv);
+    if (what == NULL)
+        return SP_EXIT_USAGE;
     if (*what != '\0' && what[strspn(what, "0123456789")] == '\0')
         return (int)sp_verify_pages(what, is_json);
     return verify_trace(what, is_json);

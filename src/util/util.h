@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <starpool/base.h>
 
@@ -53,6 +54,15 @@ static inline size_t sp_max(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* For qsort() and bsearch(), of uint64_t. */
+static inline int sp_compare_u64(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
 static inline bool sp_is_power_of_two(size_t value)
 {
     return value != 0 && (value & (value - 1)) == 0;
@@ -63,6 +73,33 @@ static inline unsigned sp_log2(size_t value)
 {
     /* The exclusive or is one instruction less than the difference. */
     return 63U ^ (unsigned)__builtin_clzll(value);
+}
+
+/* [ns] CLOCK_MONOTONIC. */
+static inline uint64_t sp_clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The next of a sequence of random numbers; any state is good to begin with.
+ *
+ * splitmix64. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators,
+ * OOPSLA 2014. */
+static inline uint64_t sp_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static inline bool sp_is_same_location(struct starpool_location a, struct starpool_location b)
+{
+    return a.kind == b.kind && a.id == b.id;
 }
 
 #endif /* SP_UTIL_H */

@@ -10,6 +10,7 @@
 #define N_BLOCKS  6
 #define N_THREADS 4
 #define N_ROUNDS  50
+#define KEPT_SIZE 300000 /* [bytes] of a block that outlives its iteration */
 
 static void fill_task(void **buffers, void *arg)
 {
@@ -97,38 +98,50 @@ static void nested(void)
     starpu_shutdown();
 }
 
-/* Each iteration frees the blocks of the one before, after it has made its own.
- * NOLINTNEXTLINE(readability-function-size) */
+static char mark_of(unsigned long iteration, unsigned block)
+{
+    return (char)(10 * iteration + block);
+}
+
+static void make_kept(char *kept[N_BLOCKS], unsigned long iteration)
+{
+    unsigned i;
+
+    for (i = 0; i < N_BLOCKS; i++) {
+        CHECK(starpu_malloc((void **)&kept[i], KEPT_SIZE) == 0);
+        memset(kept[i], mark_of(iteration, i), KEPT_SIZE);
+    }
+}
+
+static void free_kept(char *kept[N_BLOCKS], unsigned long iteration)
+{
+    unsigned i;
+
+    for (i = 0; i < N_BLOCKS; i++) {
+        CHECK(kept[i][0] == mark_of(iteration, i));
+        CHECK(kept[i][KEPT_SIZE - 1] == mark_of(iteration, i));
+        starpu_free_flags(kept[i], KEPT_SIZE, STARPU_MALLOC_PINNED);
+    }
+}
+
+/* Each iteration frees the blocks of the one before, after it has made its own. */
 static void outlives(void)
 {
-    char *kept[N_BLOCKS] = {NULL};
+    char *kept[2][N_BLOCKS];
     unsigned long i;
-    unsigned k;
 
     start();
     for (i = 0; i < 6; i++) {
-        char *old[N_BLOCKS];
-
         starpu_iteration_push(i);
-        memcpy(old, kept, sizeof(kept));
-        for (k = 0; k < N_BLOCKS; k++) {
-            CHECK(starpu_malloc((void **)&kept[k], 300000) == 0);
-            memset(kept[k], (int)(10 * i + k), 300000);
-        }
-        for (k = 0; k < N_BLOCKS && old[k] != NULL; k++) {
-            CHECK(old[k][0] == (char)(10 * (i - 1) + k));
-            CHECK(old[k][299999] == (char)(10 * (i - 1) + k));
-            starpu_free_flags(old[k], 300000, STARPU_MALLOC_PINNED);
-        }
+        make_kept(kept[i % 2], i);
+        if (i > 0)
+            free_kept(kept[(i - 1) % 2], i - 1);
         submit_temporaries();
         starpu_task_wait_for_all();
         starpu_iteration_pop();
     }
     starpu_shutdown();
-    for (k = 0; k < N_BLOCKS; k++) {
-        CHECK(kept[k][0] == (char)(50 + k));
-        starpu_free_flags(kept[k], 300000, STARPU_MALLOC_PINNED);
-    }
+    free_kept(kept[1], 5);
 }
 
 static void *allocate(void *arg)
