@@ -200,13 +200,14 @@ static void prepare(struct attempt *it)
     assert_done(cuGraphCreate(&it->child, 0));
     it->first = add_node(it->graph, NULL);
     it->second = add_node(it->graph, NULL);
-    (void)add_node(it->graph, it->second);
     (void)add_node(it->child, add_node(it->child, NULL));
     assert_done(cuUserObjectCreate(&it->object, NULL, end, 1, 1));
     assert_done(cuUserObjectCreate(&it->other, NULL, end, 1, 1));
     assert_done(cuGraphRetainUserObject(it->graph, it->object, 1, 0));
     assert_done(cuGraphRetainUserObject(it->child, it->object, 1, 0));
+    /* A copy that fails behind this node has the child, and what that holds. */
     assert_done(cuGraphAddChildGraphNode(&node, it->graph, &it->first, 1, it->child));
+    (void)add_node(it->graph, it->second);
     assert_done(cuGraphConditionalHandleCreate(&it->condition, it->graph, NULL, 0, 0));
     it->stream = sp_test_stream(SP_CU_STREAM_NON_BLOCKING);
     assert_done(cuStreamBeginCapture(it->stream, SP_CU_CAPTURE_MODE_RELAXED));
