@@ -10,6 +10,7 @@
 #include <starpool/block.h>
 #include <starpool/capture.h>
 #include <starpool/graph.h>
+#include <starpool/kernel.h>
 #include <starpool/model.h>
 #include <starpool/numa.h>
 #include <starpool/plan.h>

@@ -182,6 +182,15 @@ static enum starpool_status open_segment(struct host_pool *host, struct host_seg
     return status;
 }
 
+static void note_pinning(struct host_segment *segment)
+{
+    const struct sp_segment *s = &segment->segment;
+    struct sp_piece *piece = &segment->piece;
+
+    piece->registered_bytes = s->is_pinned ? piece->size : 0;
+    piece->unregistered_bytes = s->pin != NULL && !s->is_pinned ? piece->size : 0;
+}
+
 static void fill_piece(struct host_segment *segment, size_t size)
 {
     const struct sp_segment *s = &segment->segment;
@@ -196,6 +205,16 @@ static void fill_piece(struct host_segment *segment, size_t size)
         .spilled_bytes = s->spilled_bytes,
         .is_bound = s->is_bound,
     };
+    note_pinning(segment);
+}
+
+static void renew(struct sp_backing *backing, struct sp_piece *piece, int device)
+{
+    struct host_segment *segment = SP_CONTAINER_OF(piece, struct host_segment, piece);
+
+    (void)backing;
+    sp_segment_renew(&segment->segment, device);
+    note_pinning(segment);
 }
 
 static enum starpool_status grow(struct sp_backing *backing, size_t size,
@@ -243,6 +262,7 @@ static bool shrink(struct sp_backing *backing, struct sp_piece *piece,
     if (!sp_segment_close(&segment->segment)) {
         /* Covered before, so that it cannot fail. */
         SP_ASSERT(sp_addrmap_cover(piece->base, piece->size) == STARPOOL_OK);
+        note_pinning(segment);
         return false;
     }
     /* Between the two calls another thread may have mapped something here: then these addresses
@@ -273,6 +293,7 @@ static const struct sp_backing_ops host_ops = {
     .shrink = shrink,
     .drop_region = drop_region,
     .destroy = destroy,
+    .renew = renew,
 };
 
 enum starpool_status sp_host_backing_create(int node, const struct starpool_pool_config *config,
@@ -297,8 +318,14 @@ enum starpool_status sp_host_backing_create(int node, const struct starpool_pool
         .is_strict = true,
         .huge = config->huge,
         .is_locked = config->is_locked,
+        .must_be_pinned = config->placement == STARPOOL_STRICT,
     };
     host->can_spill = config->placement == STARPOOL_SPILL;
     *backing_out = &host->backing;
     return STARPOOL_OK;
+}
+
+void sp_host_backing_pin(struct sp_backing *backing, const struct sp_pin_ops *pin)
+{
+    host_of(backing)->placement.pin = pin;
 }

@@ -152,6 +152,32 @@ static enum starpool_status lock_range(const struct sp_populate *what)
     return error == ENOMEM || error == EPERM ? STARPOOL_EMEMLOCK : STARPOOL_ENOMEM;
 }
 
+static enum starpool_status pin_range(const struct sp_placement *placement,
+                                      struct sp_segment *segment)
+{
+    enum starpool_status status;
+
+    if (placement->pin == NULL)
+        return STARPOOL_OK;
+    segment->pin = placement->pin;
+    status = segment->pin->pin(segment->base, segment->size, &segment->pinned_where);
+    segment->is_pinned = status == STARPOOL_OK;
+    return placement->must_be_pinned ? status : STARPOOL_OK;
+}
+
+static void unpin(struct sp_segment *segment)
+{
+    if (segment->is_pinned)
+        segment->pin->unpin(segment->base, segment->size, segment->pinned_where);
+    segment->is_pinned = false;
+}
+
+void sp_segment_renew(struct sp_segment *segment, int where)
+{
+    if (segment->is_pinned && segment->pinned_where == where)
+        segment->is_pinned = segment->pin->renew(segment->base, segment->size, where);
+}
+
 static void log_refusal(const struct sp_populate *what, enum starpool_status status)
 {
     char text[32];
@@ -185,6 +211,8 @@ enum starpool_status sp_segment_open_on(const struct sp_topo *topo, const struct
         status = fill_plain(&what, placement->huge, &segment);
     if (status == STARPOOL_OK && placement->is_locked)
         status = lock_range(&what);
+    if (status == STARPOOL_OK)
+        status = pin_range(placement, &segment);
     if (status != STARPOOL_OK) {
         restore(base, size);
         log_refusal(&what, status);
@@ -210,14 +238,21 @@ enum starpool_status sp_segment_open(void *base, size_t size,
 
 bool sp_segment_close(struct sp_segment *segment)
 {
-    if (munmap(segment->base, segment->size) != 0)
+    bool was_pinned = segment->is_pinned;
+
+    unpin(segment);
+    if (munmap(segment->base, segment->size) != 0) {
+        segment->is_pinned = was_pinned && segment->pin->renew(segment->base, segment->size,
+                                                               segment->pinned_where);
         return false;
+    }
     *segment = (struct sp_segment){.node = segment->node};
     return true;
 }
 
 void sp_segment_abandon(struct sp_segment *segment)
 {
+    unpin(segment);
     restore(segment->base, segment->size);
     *segment = (struct sp_segment){.node = segment->node};
 }

@@ -4,20 +4,14 @@
 /* Makes cuda.h declare every version of an entry point by the symbol that is exported. */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
-
-#include <stddef.h>
+#include <cudaProfiler.h>
 
 #include "src/driver/abi.h"
 #include "src/driver/abi_graph.h"
-
-#define SAME(ours, theirs)  _Static_assert((int)(ours) == (int)(theirs), #ours)
-#define SIZE(ours, theirs)  _Static_assert(sizeof(ours) == sizeof(theirs), #ours)
-#define ALIGN(ours, theirs) _Static_assert(_Alignof(ours) == _Alignof(theirs), #ours)
-#define END(type, member)   (offsetof(type, member) + sizeof(__typeof__(((type *)0)->member)[1]))
-#define MEMBER(ours, our_member, theirs, their_member)                             \
-    _Static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) && \
-                       END(ours, our_member) == END(theirs, their_member),         \
-                   #ours "." #our_member)
+#include "src/driver/abi_kernel.h"
+#include "src/driver/abi_query.h"
+#include "src/driver/abi_shape.h"
+#include "tests/abi_check.h"
 
 _Static_assert(CUDA_VERSION >= 13000, "the entry points are those of CUDA 13.0");
 
@@ -26,8 +20,6 @@ _Static_assert(CUDA_VERSION >= 13000, "the entry points are those of CUDA 13.0")
 SIZE(sp_cu_result, CUresult);
 SIZE(sp_cu_device, CUdevice);
 SIZE(sp_cu_ptr, CUdeviceptr);
-#define SAME_TYPE(ours, theirs) \
-    _Static_assert(__builtin_types_compatible_p(ours, theirs), #ours)
 SAME_TYPE(sp_cu_ptr, CUdeviceptr);
 SAME_TYPE(sp_cu_context, CUcontext);
 SAME_TYPE(sp_cu_stream, CUstream);
@@ -182,31 +174,10 @@ SIZE(sp_cu_conditional, CUgraphConditionalHandle);
 SIZE(struct sp_cu_edge_data, CUgraphEdgeData);
 MEMBER(struct sp_cu_edge_data, type, CUgraphEdgeData, type);
 
-SIZE(struct sp_cu_memcpy3d, CUDA_MEMCPY3D);
-MEMBER(struct sp_cu_memcpy3d, source_type, CUDA_MEMCPY3D, srcMemoryType);
-MEMBER(struct sp_cu_memcpy3d, source_host, CUDA_MEMCPY3D, srcHost);
-MEMBER(struct sp_cu_memcpy3d, source_device, CUDA_MEMCPY3D, srcDevice);
-MEMBER(struct sp_cu_memcpy3d, source_pitch, CUDA_MEMCPY3D, srcPitch);
-MEMBER(struct sp_cu_memcpy3d, target_x_bytes, CUDA_MEMCPY3D, dstXInBytes);
-MEMBER(struct sp_cu_memcpy3d, target_type, CUDA_MEMCPY3D, dstMemoryType);
-MEMBER(struct sp_cu_memcpy3d, target_host, CUDA_MEMCPY3D, dstHost);
-MEMBER(struct sp_cu_memcpy3d, target_device, CUDA_MEMCPY3D, dstDevice);
-MEMBER(struct sp_cu_memcpy3d, target_pitch, CUDA_MEMCPY3D, dstPitch);
-MEMBER(struct sp_cu_memcpy3d, width_bytes, CUDA_MEMCPY3D, WidthInBytes);
-MEMBER(struct sp_cu_memcpy3d, height, CUDA_MEMCPY3D, Height);
-MEMBER(struct sp_cu_memcpy3d, depth, CUDA_MEMCPY3D, Depth);
-
 SIZE(struct sp_cu_memcpy_params, CUDA_MEMCPY_NODE_PARAMS);
 MEMBER(struct sp_cu_memcpy_params, context, CUDA_MEMCPY_NODE_PARAMS, copyCtx);
 MEMBER(struct sp_cu_memcpy_params, copy, CUDA_MEMCPY_NODE_PARAMS, copyParams);
 
-SIZE(struct sp_cu_memset_params, CUDA_MEMSET_NODE_PARAMS);
-MEMBER(struct sp_cu_memset_params, target, CUDA_MEMSET_NODE_PARAMS, dst);
-MEMBER(struct sp_cu_memset_params, pitch, CUDA_MEMSET_NODE_PARAMS, pitch);
-MEMBER(struct sp_cu_memset_params, value, CUDA_MEMSET_NODE_PARAMS, value);
-MEMBER(struct sp_cu_memset_params, element_size, CUDA_MEMSET_NODE_PARAMS, elementSize);
-MEMBER(struct sp_cu_memset_params, width, CUDA_MEMSET_NODE_PARAMS, width);
-MEMBER(struct sp_cu_memset_params, height, CUDA_MEMSET_NODE_PARAMS, height);
 SIZE(struct sp_cu_memset_params_v2, CUDA_MEMSET_NODE_PARAMS_v2);
 MEMBER(struct sp_cu_memset_params_v2, context, CUDA_MEMSET_NODE_PARAMS_v2, ctx);
 
@@ -231,6 +202,7 @@ MEMBER(struct sp_cu_conditional_params, context, CUDA_CONDITIONAL_NODE_PARAMS, c
 SIZE(struct sp_cu_node_params, CUgraphNodeParams);
 ALIGN(struct sp_cu_node_params, CUgraphNodeParams);
 MEMBER(struct sp_cu_node_params, type, CUgraphNodeParams, type);
+MEMBER(struct sp_cu_node_params, kernel, CUgraphNodeParams, kernel);
 MEMBER(struct sp_cu_node_params, alloc, CUgraphNodeParams, alloc);
 MEMBER(struct sp_cu_node_params, conditional, CUgraphNodeParams, conditional);
 MEMBER(struct sp_cu_node_params, reserved2, CUgraphNodeParams, reserved2);
@@ -271,7 +243,6 @@ SAME_NODE(MEM_ALLOC);
 SAME_NODE(MEM_FREE);
 SAME_NODE(BATCH_MEM_OP);
 SAME_NODE(CONDITIONAL);
-SAME(SP_CU_MEMORY_TYPE_ARRAY, CU_MEMORYTYPE_ARRAY);
 SAME(SP_CU_CHILD_CLONE, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE);
 SAME(SP_CU_CHILD_MOVE, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
 SAME(SP_CU_CONDITION_IF, CU_GRAPH_COND_TYPE_IF);
@@ -313,6 +284,7 @@ SAME(SP_CU_GRAPH_USER_OBJECT_MOVE, CU_GRAPH_USER_OBJECT_MOVE);
 #pragma GCC diagnostic error "-Wcast-function-type"
 #define sp_cu_ipc_event_handle CUipcEventHandle_st
 #define sp_cu_ipc_mem_handle   CUipcMemHandle_st
+#define sp_cu_location         CUmemLocation_st
 
 #define X(name, symbol, version, parameters) typedef sp_cu_result(*name##_fn) parameters;
 #include "src/driver/calls.def"

@@ -12,7 +12,9 @@ struct sp_capture_fixture captures;
 
 bool sp_capture_fixture_init(void)
 {
-    return setenv("STARPOOL_DRIVER", "model", 1) == 0 &&
+    const char *driver = getenv("STARPOOL_TEST_DRIVER");
+
+    return setenv("STARPOOL_DRIVER", driver != NULL ? driver : "model", 1) == 0 &&
            setenv("STARPOOL_MODEL_DEVICES", "2", 1) == 0 &&
            setenv("STARPOOL_MODEL_EXEC", "threads", 1) == 0 &&
            setenv("STARPOOL_MODEL_MEMORY", "16G", 1) == 0 &&

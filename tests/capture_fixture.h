@@ -23,7 +23,8 @@ extern struct sp_capture_fixture {
 int sp_capture_fixture_setup(void **state);
 int sp_capture_fixture_teardown(void **state);
 
-/* For main(): the model with threads, and with checks. False: it is not to be had. */
+/* For main(): the model with threads, or the driver that STARPOOL_TEST_DRIVER names; with
+ * checks. False: it is not to be had. */
 bool sp_capture_fixture_init(void);
 
 /* A pool of the driver on device 0, or of our own on the host. */

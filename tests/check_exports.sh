@@ -98,8 +98,8 @@ if [ -e "$plugin" ]; then
     grep '^starpool_' "$work/plugin" >"$work/plugin-public" || :
     same "the plugin exports what starpool/starpu.h declares" \
         "$work/plugin-public" starpool_starpu.so "$work/plugin-declared" starpu.h
-    check "else it exports only StarPU's names, to stand in front of them" \
-        "$(grep -v -e '^starpool_' -e '^starpu_' "$work/plugin" || :)"
+    check "else it exports only StarPU's and CUDA's names, to stand in front of them" \
+        "$(grep -v -e '^starpool_' -e '^starpu_' -e '^cu' "$work/plugin" || :)"
     check "the plugin is not linked with StarPU" \
         "$(readelf -d "$plugin" | grep 'NEEDED.*libstarpu' || :)"
     check "the plugin cannot be unloaded" \
@@ -157,7 +157,7 @@ sed 's/#.*//' "$here/state.txt" | awk 'NF { print $1, $2 }' | sort >"$work/all-l
         [ ! -d "$folder" ] || find "$folder" -name '*.o' -path '*/.libs/*' -o -path '*src/tools/*.o'
     done
 ) | while read -r object; do
-    file=$(printf '%s\n' "$object" | sed -e 's|\.libs/||' -e 's|\.o$|.c|' -e 's|/[a-z_]*_la-|/|' \
+    file=$(printf '%s\n' "$object" | sed -e 's|\.libs/||' -e 's|\.o$|.c|' -e 's|/[a-z0-9_]*_la-|/|' \
         -e 's|/starpool-\([^/]*\)$|/\1|')
     objdump -t "$build/$object" | awk -v file="$file" '
         {

@@ -14,6 +14,7 @@
 
 #include "src/driver/driver.h"
 #include "tests/conformance_child.h"
+#include "tests/conformance_main.h"
 
 /* ---- cases ----------------------------------------------------------------------------- */
 
@@ -70,12 +71,6 @@ extern const struct sp_case_group sp_cases_pool, sp_cases_def, sp_cases_attr, sp
     sp_cases_cap, sp_cases_gnode, sp_cases_gnode_limits, sp_cases_gnode_life, sp_cases_gmem,
     sp_cases_pit, sp_cases_pit_memory, sp_cases_gobj;
 
-enum sp_conformance_mode { SP_CONFORM_THREADS, SP_CONFORM_INLINE, SP_CONFORM_CUDA };
-
-/* All of a program's main(): runs the cases whose names match the patterns of the command line,
- * all without one. 77 if the driver is not here. */
-int sp_conformance_main(enum sp_conformance_mode mode, int argc, char **argv);
-
 /* ---- the driver and its answers -------------------------------------------------------- */
 
 /* The table under test: cu->cuMemAllocAsync(...). */
@@ -105,6 +100,10 @@ bool sp_case_switch(const char *name, const char *value);
 void sp_case_observe(const char *rule, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* On a real driver: put "switch RULE NAME=VALUES" there, the values with which the model would
+ * have answered alike, separated by |. tests/gpu_check.sh makes one setting of all of them. */
+void sp_case_settle(const char *name, const char *values);
+
 /* What `act` answers at each value of a switch. */
 struct sp_choice {
     const char *value;
@@ -112,8 +111,8 @@ struct sp_choice {
 };
 
 /* On the model, set each value of the switch in turn, the default first, and require its
- * result; the choices are all that the switch has. On a real driver, observe what is answered.
- * The act undoes what it did. */
+ * result; the choices are all that the switch has. On a real driver, observe what is answered,
+ * and settle the switch. The act undoes what it did. */
 void sp_case_choose(const char *rule, const char *switch_name, const struct sp_choice *choices,
                     size_t n_choices, sp_cu_result (*act)(void *arg), void *arg);
 

@@ -4,6 +4,7 @@
 
 #include "tests/conformance.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define KIB ((size_t)1 << 10)
@@ -345,9 +346,12 @@ static void attr_12_other_sizes_are_rounded_up(void)
     sp_cu_stream stream = sp_case_stream();
 
     if (!sp_case_switch("size_granule", "512")) {
-        sp_case_observe("ATTR-12", "1 byte counts %llu, 513 count %llu",
-                        (unsigned long long)used_by(1, stream),
-                        (unsigned long long)used_by(513, stream));
+        uint64_t one = used_by(1, stream), more = used_by(513, stream);
+
+        sp_case_observe("ATTR-12", "1 byte counts %" PRIu64 ", 513 count %" PRIu64, one, more);
+        sp_case_settle("size_granule", one == 512 && more == 1024  ? "512"
+                                       : one == 256 && more == 768 ? "256"
+                                                                   : "");
         return;
     }
     assert_int_equal(used_by(1, stream), 512);
@@ -392,8 +396,11 @@ static uint64_t used_while_busy(void)
 static void attr_13_used_falls_at_the_call_or_at_its_execution(void)
 {
     if (!sp_case_switch("used_falls", "at-call")) {
-        sp_case_observe("ATTR-13", "%llu of 4096 bytes used while the stream is busy",
-                        (unsigned long long)used_while_busy());
+        uint64_t used = used_while_busy();
+
+        sp_case_observe("ATTR-13", "%" PRIu64 " of 4096 bytes used while the stream is busy",
+                        used);
+        sp_case_settle("used_falls", used == 0 ? "at-call" : "at-execution");
         return;
     }
     assert_int_equal(used_while_busy(), 0);
@@ -448,7 +455,11 @@ static void attr_15_reserved_grows_in_coarse_steps(void)
     uint64_t reserved = reserved_for_a_little(stream);
 
     if (!cu->is_model) {
-        sp_case_observe("ATTR-15", "512 bytes reserve %llu", (unsigned long long)reserved);
+        sp_case_observe("ATTR-15", "512 bytes reserve %" PRIu64, reserved);
+        sp_case_settle("pool_granule", reserved == 32 * MIB   ? "32M"
+                                       : reserved == 2 * MIB  ? "2M"
+                                       : reserved == 64 * MIB ? "64M"
+                                                              : "");
         return;
     }
     assert_int_equal(reserved, 32 * MIB);

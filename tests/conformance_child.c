@@ -152,7 +152,7 @@ int sp_harness_child_main(const char *name, const char *role, int socket)
         setenv("CMOCKA_MESSAGE_OUTPUT", "STDOUT", 1) != 0)
         return 99;
     if (sp_harness.mode == SP_CONFORM_CUDA) {
-        if (sp_driver_cuda(&cu) != STARPOOL_OK)
+        if (!sp_harness_load_cuda(&reason))
             return 99;
     } else if (!sp_harness_choose_table(&reason)) {
         return 99;

@@ -191,6 +191,9 @@ static void gmem_04_high_water_marks_are_reset_to_what_is_there_or_to_zero(void)
     reset_highs();
     sp_case_observe("GMEM-04", "USED_HIGH %" PRIu64 ", USED %" PRIu64 " after the reset",
                     bytes_of(SP_CU_GRAPH_MEM_USED_HIGH), used());
+    sp_case_settle("graph_high_reset", used() == 0 ? "current|zero"
+                                       : bytes_of(SP_CU_GRAPH_MEM_USED_HIGH) == 0 ? "zero"
+                                                                                  : "current");
     if (sp_case_switch("graph_high_reset", "current")) {
         assert_int_equal(bytes_of(SP_CU_GRAPH_MEM_USED_HIGH), used());
         assert_int_equal(bytes_of(SP_CU_GRAPH_MEM_RESERVED_HIGH), reserved());

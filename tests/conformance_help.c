@@ -39,8 +39,8 @@ void sp_case_skip(const char *format, ...)
 
 void sp_case_need(int call)
 {
-    if (sp_harness.mode == SP_CONFORM_CUDA && sp_driver_cuda_calls()[call].is_absent)
-        sp_case_skip("the driver has no %s", sp_driver_cuda_calls()[call].name);
+    if (sp_harness.mode == SP_CONFORM_CUDA && sp_harness_calls()[call].is_absent)
+        sp_case_skip("the driver has no %s", sp_harness_calls()[call].name);
 }
 
 /* ---- driver-dependent rules ------------------------------------------------------------ */
@@ -61,22 +61,58 @@ bool sp_case_switch(const char *name, const char *value)
     return true;
 }
 
-void sp_case_observe(const char *rule, const char *format, ...)
+/* A line for the file of what is observed, if there is one, on a real driver. */
+static void note(const char *first, const char *second, const char *text)
 {
     const char *path = getenv("STARPOOL_TEST_OBSERVED");
-    char text[200];
-    va_list arguments;
     FILE *file;
 
     if (cu->is_model || path == NULL)
         return;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
     file = fopen(path, "a");
     assert_non_null(file);
-    (void)fprintf(file, "observed %s %s\n", rule, text);
+    (void)fprintf(file, "%s%s%s\n", first, second, text);
     assert_int_equal(fclose(file), 0);
+}
+
+void sp_case_observe(const char *rule, const char *format, ...)
+{
+    char text[200] = " ";
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text + 1, sizeof(text) - 1, format, arguments);
+    va_end(arguments);
+    note("observed ", rule, text);
+}
+
+void sp_case_settle(const char *name, const char *values)
+{
+    char text[200];
+
+    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+        if (strcmp(switches[i].name, name) != 0)
+            continue;
+        (void)snprintf(text, sizeof(text), " %s=%s", name, values);
+        note("switch ", switches[i].rule, text);
+        return;
+    }
+    fail_msg("there is no switch %s", name);
+}
+
+/* The values of a switch that have this result. */
+static void settle_by_result(const char *switch_name, const struct sp_choice *choices,
+                             size_t n_choices, sp_cu_result result)
+{
+    char values[200] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; i < n_choices; i++) {
+        if (choices[i].result == result)
+            length += (size_t)snprintf(values + length, sizeof(values) - length, "%s%s",
+                                       length == 0 ? "" : "|", choices[i].value);
+    }
+    sp_case_settle(switch_name, values);
 }
 
 /* The choices are the switch's values, in their order, and the first holds at first. */
@@ -109,6 +145,7 @@ void sp_case_choose(const char *rule, const char *switch_name, const struct sp_c
         sp_cu_result result = act(arg);
 
         sp_case_observe(rule, "%s %d (%s)", switch_name, result, sp_driver_result_name(result));
+        settle_by_result(switch_name, choices, n_choices, result);
         return;
     }
     check_choices(rule, switch_name, choices, n_choices);

@@ -81,7 +81,10 @@ static uint64_t growth_after_free_now(void)
 static void inter_03_memory_freed_by_cu_mem_free_is_the_pools_at_once(void)
 {
     if (!cu->is_model) {
-        sp_case_observe("INTER-03", "%" PRIu64 " bytes more", growth_after_free_now());
+        uint64_t growth = growth_after_free_now();
+
+        sp_case_observe("INTER-03", "%" PRIu64 " bytes more", growth);
+        sp_case_settle("free_now_reuse", growth == 0 ? "at-once" : "after-sync");
         return;
     }
     assert_true(sp_case_switch("free_now_reuse", "at-once"));
@@ -180,6 +183,7 @@ static void inter_06_pool_memory_has_an_address_range(void)
         size_t size = range_of_1000_bytes();
 
         sp_case_observe("INTER-06", "%zu bytes for 1000", size);
+        sp_case_settle("address_range", size == 1000 ? "requested" : "rounded");
         assert_true(size >= 1000);
         return;
     }

@@ -238,6 +238,7 @@ static void pit_11_devices_say_whether_there_are_host_pools(void)
 
             sp_case_observe("PIT-11", "attribute %d is %d, creating answers %d",
                             kinds[i].attribute, has, result);
+            sp_case_settle("host_pools", has ? "supported" : "unsupported");
             if (!is_model)
                 continue;
             assert_int_equal(has, j == 0);

@@ -418,6 +418,10 @@ static void pool_19_maximum_is_rounded_up_to_a_granule(void)
     while (largest < 128 && try_alloc(pool, (largest + 1) * MIB, stream) == SP_CU_SUCCESS)
         largest++;
     sp_case_observe("POOL-19", "a maximum of 1 MiB serves %zu MiB", largest);
+    sp_case_settle("pool_granule", largest == 32   ? "32M"
+                                   : largest == 2  ? "2M"
+                                   : largest == 64 ? "64M"
+                                                   : "");
 }
 
 /* ---- usage, managed memory ------------------------------------------------------------- */

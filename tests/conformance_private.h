@@ -14,6 +14,12 @@
  * will destroy, flags that stalled streams wait for, other processes. */
 struct sp_harness {
     enum sp_conformance_mode mode;
+    /* The simulated driver's, in its mode, or what stands in for the real one's. */
+    struct sp_driver_library library;
+    /* What makes that one if it is not libcuda.so.1; NULL: it is. */
+    bool (*load)(struct sp_driver_library *library, const char **reason_out);
+    /* Which cases are not about that library; NULL: all are. */
+    bool (*is_omitted)(const char *name);
     const struct sp_case *current;
     bool is_started; /* cuInit() and the contexts are done */
     int n_devices;   /* of the driver */
@@ -40,6 +46,12 @@ extern struct sp_harness sp_harness;
 
 /* A driver to test, or the reason why there is none. */
 bool sp_harness_choose_table(const char **reason_out);
+
+/* The real driver, or the file in its place, of which nothing has been called. */
+bool sp_harness_load_cuda(const char **reason_out);
+
+/* What the driver under test has of each entry point. */
+const struct sp_driver_call *sp_harness_calls(void);
 
 /* The same with a model of another shape. */
 void sp_harness_shape(const struct starpool_model_config *config);

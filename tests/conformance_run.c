@@ -49,17 +49,65 @@ void sp_harness_shape(const struct starpool_model_config *config)
         fprintf(stderr, "the model cannot be shaped\n");
         abort();
     }
-    cu = sp_model_driver();
+    cu = sp_harness.library.handle != NULL ? &sp_harness.library.table : sp_model_driver();
+}
+
+/* The model's table as programs see it that load the library. */
+static bool load_simulated(const char **reason_out)
+{
+    const char *builddir = getenv("builddir");
+    char path[4096];
+
+    if (sp_harness.library.handle != NULL)
+        return true;
+    if (sp_harness.load != NULL)
+        return sp_harness.load(&sp_harness.library, reason_out);
+    (void)snprintf(path, sizeof(path), "%s/sim/cuda-13/libcuda.so.1",
+                   builddir != NULL ? builddir : ".");
+    *reason_out = sp_harness.library.error;
+    return sp_driver_load(path, &sp_harness.library) == STARPOOL_OK;
+}
+
+/* The file that stands in for the driver where that is tried out; it is treated as a real one,
+ * whose switches are not to be set. */
+static bool load_named(const char *file, const char **reason_out)
+{
+    struct sp_driver_library *library = &sp_harness.library;
+
+    if (library->handle == NULL && sp_driver_load(file, library) != STARPOOL_OK) {
+        *reason_out = library->error;
+        return false;
+    }
+    library->table.is_model = false;
+    cu = &library->table;
+    return true;
+}
+
+bool sp_harness_load_cuda(const char **reason_out)
+{
+    const char *file = getenv("STARPOOL_TEST_LIBCUDA");
+
+    if (file != NULL && *file != '\0')
+        return load_named(file, reason_out);
+    *reason_out = "";
+    if (sp_driver_cuda(&cu) == STARPOOL_OK)
+        return true;
+    *reason_out = sp_driver_cuda_error();
+    return false;
+}
+
+const struct sp_driver_call *sp_harness_calls(void)
+{
+    return sp_harness.library.handle != NULL ? sp_harness.library.calls
+                                             : sp_driver_cuda_calls();
 }
 
 static bool choose_cuda(const char **reason_out)
 {
     int n_devices = 0;
 
-    if (sp_driver_cuda(&cu) != STARPOOL_OK) {
-        *reason_out = sp_driver_cuda_error();
+    if (!sp_harness_load_cuda(reason_out))
         return false;
-    }
     if (cu->cuInit(0) != SP_CU_SUCCESS || cu->cuDeviceGetCount(&n_devices) != SP_CU_SUCCESS ||
         n_devices == 0) {
         *reason_out = "the driver does not start or has no device";
@@ -74,6 +122,8 @@ bool sp_harness_choose_table(const char **reason_out)
 
     if (sp_harness.mode == SP_CONFORM_CUDA)
         return choose_cuda(reason_out);
+    if (sp_harness.mode == SP_CONFORM_SIM_CUDA && !load_simulated(reason_out))
+        return false;
     config = sp_case_config();
     sp_harness_shape(&config);
     return true;
@@ -305,6 +355,8 @@ const struct sp_case *sp_harness_find(const char *name)
 
 static bool is_wanted(const char *name, int n_patterns, char **patterns)
 {
+    if (sp_harness.is_omitted != NULL && sp_harness.is_omitted(name))
+        return false;
     for (int i = 0; i < n_patterns; i++) {
         if (fnmatch(patterns[i], name, 0) == 0)
             return true;
@@ -366,8 +418,8 @@ static void describe(void)
         printf("device %d %s, %zu MiB\n", device, name, bytes >> 20);
     }
     for (int call = 0; sp_harness.mode == SP_CONFORM_CUDA && call < SP_N_CALLS; call++) {
-        if (sp_driver_cuda_calls()[call].is_absent)
-            printf("absent %s\n", sp_driver_cuda_calls()[call].symbol);
+        if (sp_harness_calls()[call].is_absent)
+            printf("absent %s\n", sp_harness_calls()[call].symbol);
     }
 }
 

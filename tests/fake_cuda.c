@@ -3,6 +3,7 @@
  * with the soname libcuda.so.1 in a folder named as the macro that is defined: fake_whole, in
  * which entry points of newer drivers are missing; fake_no_init, which has no cuInit() either;
  * and fake_own, which says that it is starpool's. */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "src/driver/driver.h"
@@ -71,6 +72,12 @@ DECOY(cuStreamWaitValue32, (void *stream, unsigned address, unsigned value, unsi
 DECOY(cuMemcpyHtoD, (unsigned target, const void *source, unsigned size))
 
 #ifdef fake_own
-extern const char sp_is_starpool_driver;
-const char sp_is_starpool_driver = 1;
+extern bool fake_is_model; /* it works on the model of whoever asks */
+bool fake_is_model;
+
+bool sp_is_starpool_driver(const struct sp_driver *model);
+bool sp_is_starpool_driver(const struct sp_driver *model)
+{
+    return fake_is_model;
+}
 #endif

@@ -11,10 +11,14 @@ unit_tests = \
 	%D%/test_capture_pool \
 	%D%/test_capture_stress \
 	%D%/test_checker \
+	%D%/test_device_oom \
+	%D%/test_device_pool \
+	%D%/test_device_reset \
 	%D%/test_diag \
 	%D%/test_driver \
 	%D%/test_driver_faults \
 	%D%/test_driver_pool \
+	%D%/test_features \
 	%D%/test_front \
 	%D%/test_graph \
 	%D%/test_graph_files \
@@ -32,16 +36,29 @@ unit_tests = \
 	%D%/test_model \
 	%D%/test_model_capture \
 	%D%/test_model_capture_life \
+	%D%/test_model_cost \
 	%D%/test_model_exec \
 	%D%/test_model_faults \
 	%D%/test_model_graph \
 	%D%/test_model_graph_memory \
 	%D%/test_model_graph_oom \
 	%D%/test_model_graph_random \
+	%D%/test_model_kernel \
+	%D%/test_model_kernel_graph \
+	%D%/test_model_kernel_oom \
+	%D%/test_model_kernel_random \
 	%D%/test_model_objects \
+	%D%/test_model_protect \
+	%D%/test_model_protect_fault \
+	%D%/test_model_queries \
+	%D%/test_model_races \
+	%D%/test_model_races_random \
+	%D%/test_model_shapes \
 	%D%/test_model_shared \
 	%D%/test_model_stress \
 	%D%/test_model_update \
+	%D%/test_nvtx \
+	%D%/test_nvtx_tool \
 	%D%/test_options \
 	%D%/test_order \
 	%D%/test_order_random \
@@ -53,12 +70,14 @@ unit_tests = \
 	%D%/test_plan_exact \
 	%D%/test_poison \
 	%D%/test_pool \
+	%D%/test_registered \
 	%D%/test_reuse \
 	%D%/test_reuse_merge \
 	%D%/test_reuse_oracle \
 	%D%/test_reuse_random \
 	%D%/test_room \
 	%D%/test_segment \
+	%D%/test_shadow \
 	%D%/test_share \
 	%D%/test_shortage \
 	%D%/test_stats \
@@ -82,6 +101,9 @@ conformance_tests = \
 	%D%/conformance_model_inline \
 	%D%/conformance_model_threads
 
+# The simulated libraries, as programs find them.
+sim_tests =
+
 # The analysis and the factorisation of examples/cholesky.
 cholesky_tests = \
 	%D%/test_cholesky \
@@ -92,10 +114,12 @@ check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 %C%_libsupport_la_SOURCES = \
 	%D%/capture_fixture.h %D%/capture_fixture.c \
 	%D%/capture_script.h %D%/capture_script.c \
+	%D%/device_case.h %D%/device_case.c \
 	%D%/driver_fixture.h %D%/driver_fixture.c \
 	%D%/exec_fixture.h %D%/exec_fixture.c \
 	%D%/fixture.h %D%/fixture.c \
 	%D%/interval_case.h %D%/interval_case.c \
+	%D%/kernel_fixture.h %D%/kernel_fixture.c \
 	%D%/model_capture_fixture.h %D%/model_capture_fixture.c \
 	%D%/model_fixture.h %D%/model_fixture.c \
 	%D%/oracle.h %D%/oracle.c \
@@ -135,6 +159,7 @@ check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 	%D%/conformance_inter.c \
 	%D%/conformance_ipc.h %D%/conformance_ipc.c \
 	%D%/conformance_ipc_pointer.c \
+	%D%/conformance_main.h \
 	%D%/conformance_order.h %D%/conformance_order.c \
 	%D%/conformance_order_reuse.c \
 	%D%/conformance_pit.c \
@@ -147,16 +172,36 @@ check_LTLIBRARIES += %D%/libsupport.la %D%/libconformance.la
 # For every test that names nothing else: the objects themselves, hidden symbols and all.
 LDADD = %D%/libsupport.la libstarpool_core.la $(CMOCKA_LIBS)
 
-check_PROGRAMS += $(unit_tests) $(conformance_tests) %D%/conformance_api %D%/harness_cases \
-	%D%/trace_sample
-compiled_tests  = $(unit_tests) $(conformance_tests) %D%/conformance_api
+check_PROGRAMS += $(unit_tests) $(conformance_tests) $(sim_tests) %D%/conformance_api \
+	%D%/harness_cases %D%/trace_sample
+compiled_tests  = $(unit_tests) $(conformance_tests) $(sim_tests) %D%/conformance_api
 conformance_libs = %D%/libconformance.la $(LDADD)
 %C%_conformance_cuda_LDADD          = $(conformance_libs)
 %C%_conformance_model_inline_LDADD  = $(conformance_libs)
 %C%_conformance_model_threads_LDADD = $(conformance_libs)
 
+# Stand-ins for kernels that a test loads, and those that it defines itself.
+%D%/kernels_object.so: %D%/kernels_object.c include/starpool/kernel.h
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(SP_CFLAGS) \
+	  -shared -fPIC -o $@ '$(srcdir)/%D%/kernels_object.c'
+EXTRA_%C%_test_model_kernel_DEPENDENCIES = %D%/kernels_object.so
+CLEANFILES += %D%/kernels_object.so
+%C%_test_model_kernel_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+
+# A tool that NVTX tells of memory, and only writes down what it hears.
+fake_nvtx = %D%/fake_nvtx/libfake_nvtx.so
+$(fake_nvtx): %D%/fake_nvtx.c %D%/fake_nvtx.h src/pool/nvtx_abi.h
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(SP_CFLAGS) \
+	  -fvisibility=default -shared -fPIC -o $@ '$(srcdir)/%D%/fake_nvtx.c'
+EXTRA_%C%_test_nvtx_DEPENDENCIES      = $(fake_nvtx)
+EXTRA_%C%_test_nvtx_tool_DEPENDENCIES = $(fake_nvtx)
+CLEANFILES += $(fake_nvtx)
+
 # Memory that runs out: what the tests define stands in for the C library's.
+%C%_test_device_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
+	-Wl,--wrap=mmap
 %C%_test_interval_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
+%C%_test_model_kernel_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=malloc -Wl,--wrap=realloc
 %C%_test_model_graph_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=realloc
 %C%_test_plan_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=realloc
 
@@ -200,7 +245,10 @@ endif
 # Compiled only: our words for the driver's ABI beside its own.
 if HAVE_CUDA_H
 check_LTLIBRARIES += %D%/libabi_check.la
-%C%_libabi_check_la_SOURCES  = %D%/abi_check.c
+%C%_libabi_check_la_SOURCES  = \
+	%D%/abi_check.h %D%/abi_check.c \
+	%D%/abi_check_kernel.c \
+	%D%/abi_check_nvtx.c
 %C%_libabi_check_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 endif
 
@@ -228,7 +276,10 @@ script_tests = \
 EXTRA_DIST += $(script_tests) \
 	%D%/coverage.sh \
 	%D%/fake_cuda.c \
+	%D%/fake_nvtx.c \
+	%D%/fake_nvtx.h \
 	%D%/gpu_check.sh \
+	%D%/kernels_object.c \
 	%D%/tap.sh \
 	%D%/taplib.sh \
 	%D%/closing_line.sh \
@@ -242,7 +293,6 @@ EXTRA_DIST += $(script_tests) \
 	%D%/data \
 	%D%/numa \
 	%D%/mutants \
-	%D%/numa \
 	%D%/starpu
 
 TESTS = $(compiled_tests) $(script_tests)
@@ -280,7 +330,8 @@ SH_LOG_COMPILER = $(SHELL) $(srcdir)/%D%/tap.sh $(SHELL)
 # Every page's place, on a kernel with several NUMA nodes.
 check-numa: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='%D%/check_numa.sh' STARPOOL_TEST_TIMEOUT=1200
-# Full-size random tests, valgrind, and StarPU's own examples under the plugin.
+# Full-size random tests, valgrind, StarPU's own examples under the plugin, and its CUDA build on
+# simulated devices.
 check-long: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(compiled_tests)' \
 	  STARPOOL_TEST_SCALE="$${STARPOOL_TEST_SCALE:-10}" STARPOOL_TEST_TIMEOUT=1800
@@ -309,11 +360,12 @@ list_sources = cd '$(srcdir)' && for folder in include src numa graph examples b
 check-format:
 	$(list_sources) | xargs clang-format --dry-run -Werror
 
-# Any string does for the two that name a place; tests/test_starpu_ways.sh gives the two numbers.
+# Any string does for the two that name a place; tests/test_starpu_ways.sh gives the two numbers,
+# and a version of CUDA is what the simulated libraries are compiled for.
 tidy_flags = -std=gnu11 -DHAVE_CONFIG_H -DSP_PKGLIBDIR=__FILE__ -DSP_STARPU_FLAVOUR=__FILE__ \
-	-DMAJOR=9 -DMINOR=9 $(CUDA_CPPFLAGS) -I"$(abs_builddir)" -Iinclude -Isrc -I. \
+	-DMAJOR=9 -DMINOR=9 -DSP_CUDA_MAJOR=13 $(CUDA_CPPFLAGS) -I"$(abs_builddir)" -Iinclude -Isrc -I. \
 	$(HWLOC_CFLAGS) $(STARPU_CFLAGS) $(CMOCKA_CFLAGS)
-check-tidy: config.h
+check-tidy: config.h $(sim_made)
 	$(list_sources) | grep '\.c$$' | { test -n '$(CUDA_CPPFLAGS)' && cat || grep -v abi_check; } | xargs -P "$${JOBS:-2}" -n 4 \
 	  $(SHELL) -c 'exec clang-tidy --quiet "$$@" -- $(tidy_flags)' tidy
 

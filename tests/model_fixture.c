@@ -9,29 +9,52 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/model/private.h"
+#include "src/model/protect.h"
+
 struct sp_test_model sp_model;
 
-void sp_test_model_configure(unsigned n_devices, enum starpool_model_exec exec)
+struct starpool_model_config sp_test_model_shape(unsigned n_devices,
+                                                 enum starpool_model_exec exec)
 {
     struct starpool_model_config config;
 
-    sp_model_reset();
-    sp_model.driver = sp_model_driver();
     starpool_model_config_init(&config);
     config.n_devices = n_devices;
     config.device_memory = 64 * SP_TEST_SIZE;
     config.exec = exec;
-    assert_ok(starpool_model_configure(&config));
+    return config;
 }
 
-static int setup(enum starpool_model_exec exec)
+static void configure(const struct starpool_model_config *shape)
 {
-    sp_test_model_configure(2, exec);
+    sp_model_reset();
+    sp_model.driver = sp_model_driver();
+    assert_ok(starpool_model_configure(shape));
+}
+
+void sp_test_model_configure(unsigned n_devices, enum starpool_model_exec exec)
+{
+    struct starpool_model_config shape = sp_test_model_shape(n_devices, exec);
+
+    configure(&shape);
+}
+
+int sp_test_model_begin(const struct starpool_model_config *shape)
+{
+    configure(shape);
     assert_done(cuInit(0));
     assert_done(cuCtxCreate(&sp_model.context, 0, 0));
     assert_done(cuMemHostAlloc((void **)&sp_model.flag, sizeof(*sp_model.flag), 0));
     sp_test_hold_again();
     return 0;
+}
+
+static int setup(enum starpool_model_exec exec)
+{
+    struct starpool_model_config shape = sp_test_model_shape(2, exec);
+
+    return sp_test_model_begin(&shape);
 }
 
 int sp_test_model_threads(void **state)
@@ -83,6 +106,21 @@ void sp_test_release(void)
 void sp_test_hold_again(void)
 {
     __atomic_store_n(sp_model.flag, 0, __ATOMIC_RELEASE);
+}
+
+void sp_test_outwait(sp_cu_stream handle)
+{
+    struct sp_model_stream *stream;
+
+    sp_lock_take(sp_model_lock());
+    assert_int_equal(sp_model_stream_get(handle, &stream), SP_CU_SUCCESS);
+    sp_model_run_wait(sp_model_stream_last(stream));
+    sp_lock_give(sp_model_lock());
+}
+
+volatile char *sp_test_bytes(sp_cu_ptr ptr)
+{
+    return sp_model_alias((uintptr_t)ptr);
 }
 
 size_t sp_test_free_bytes(void)

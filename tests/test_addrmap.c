@@ -107,7 +107,12 @@ static void largest_tag_and_slot_do_not_touch_the_record(void **state)
     sp_addrmap_set(BASE, range);
     assert_ptr_equal(sp_addrmap_find(BASE).range, range);
     assert_int_equal(sp_addrmap_find(BASE).tag, 255);
-    assert_int_equal(sp_addrmap_find(BASE).slot, 255);
+    assert_int_equal(sp_addrmap_find(BASE).slot, 127);
+    assert_true(sp_addrmap_find(BASE).is_fleeting);
+    range->slot = 127;
+    sp_addrmap_set(BASE, range);
+    assert_int_equal(sp_addrmap_find(BASE).slot, 127);
+    assert_false(sp_addrmap_find(BASE).is_fleeting);
     sp_addrmap_uncover(BASE, SP_PAGE);
 }
 

@@ -440,6 +440,18 @@ static sp_cu_exec capture_at_random(void)
     return sp_capture_instantiate(sp_capture_end(scene.streams[0]));
 }
 
+/* The device works on memory of the host that is registered, and on no other. */
+static struct starpool_pool *make_registered(void)
+{
+    struct starpool_pool_config config;
+    struct starpool_pool *pool;
+
+    starpool_pool_config_init(&config);
+    config.is_registered = true;
+    assert_ok(starpool_pool_create(&config, &pool));
+    return pool;
+}
+
 static void setup_scene(void)
 {
     scene.random = sp_test_seed();
@@ -448,8 +460,8 @@ static void setup_scene(void)
     assert_cu(SUCCESS, on.driver->cuStreamCreate(&scene.streams[2], SP_CU_STREAM_NON_BLOCKING));
     scene.pools[0] = stress.device;
     scene.pools[1] = stress.arena;
-    scene.pools[2] = stress.host;
-    scene.results = sp_driver_fixture_alloc(stress.host, STARPOOL_STREAM_HOST,
+    scene.pools[2] = make_registered();
+    scene.results = sp_driver_fixture_alloc(scene.pools[2], STARPOOL_STREAM_HOST,
                                             N_RESULTS * MAX_UNITS * UNIT);
 }
 
@@ -472,6 +484,7 @@ static void launches_of_random_captures_have_right_data(void **state)
     sp_capture_wait_for_destructors();
     for (size_t i = 0; i < SP_ARRAY_SIZE(scene.pools); i++)
         assert_int_equal(sp_fixture_stats_of(scene.pools[i]).n_live, 0);
+    starpool_pool_destroy(scene.pools[2]);
     assert_int_equal(sp_owned_count, 0);
 }
 

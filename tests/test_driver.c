@@ -21,6 +21,7 @@ static struct {
     void *handle;
     sp_cu_result *results; /* [SP_N_CALLS] */
     int *n_devices, *n_decoys;
+    bool *is_model; /* fake_own's only */
 } fake;
 
 /* A loaded library is found by its soname, whatever its path: so libcuda.so.1 is this one. */
@@ -37,6 +38,7 @@ static void load_fake(const char *kind)
     fake.results = dlsym(fake.handle, "fake_results");
     fake.n_devices = dlsym(fake.handle, "fake_n_devices");
     fake.n_decoys = dlsym(fake.handle, "fake_n_decoys");
+    fake.is_model = dlsym(fake.handle, "fake_is_model");
     assert_non_null(fake.results);
     assert_non_null(fake.n_devices);
     assert_non_null(fake.n_decoys);
@@ -186,6 +188,29 @@ static void starpool_s_own_library_is_no_driver(void **state)
     assert_status(STARPOOL_ENOTINIT, sp_driver_cuda(&driver));
     assert_null(driver);
     assert_non_null(strstr(sp_driver_cuda_error(), "starpool's own"));
+    assert_false(sp_driver_cuda_is_model());
+    sp_driver_reset();
+    *fake.is_model = true;
+    assert_status(STARPOOL_ENOTINIT, sp_driver_cuda(&driver));
+    assert_true(sp_driver_cuda_is_model());
+}
+
+static void library_of_any_name_can_be_loaded_into_a_table(void **state)
+{
+    struct sp_driver_library *library = calloc(1, sizeof(*library));
+
+    (void)state;
+    assert_non_null(library);
+    load_fake("fake_own");
+    assert_ok(sp_driver_load("libcuda.so.1", library));
+    assert_true(library->is_own);
+    assert_true(library->table.is_model);
+    assert_int_equal(library->table.cuMemFree(0), 10000 + SP_CALL_cuMemFree);
+    sp_driver_unload(library);
+    assert_status(STARPOOL_ENOTINIT, sp_driver_load("libcuda-of-nobody.so", library));
+    assert_non_null(strstr(library->error, "libcuda-of-nobody.so"));
+    assert_null(library->handle);
+    free(library);
 }
 
 static void without_a_library_the_reason_names_it(void **state)
@@ -322,6 +347,7 @@ struct found {
 
 struct wish {
     const char *option; /* STARPOOL_DRIVER; NULL: not set */
+    const char *log;    /* STARPOOL_LOG; NULL: not set */
     bool chooses_model;
 };
 
@@ -331,6 +357,8 @@ static void ask(const struct wish *wish, struct found *found)
 
     if (wish->option != NULL)
         (void)setenv("STARPOOL_DRIVER", wish->option, 1);
+    if (wish->log != NULL)
+        (void)setenv("STARPOOL_LOG", wish->log, 1);
     if (wish->chooses_model)
         found->choose_before = sp_driver_choose_model();
     found->status = sp_driver_get(&driver);
@@ -413,6 +441,47 @@ static void auto_without_a_device_serves_none_and_says_nothing(void **state)
     assert_string_equal(found.said, "");
 }
 
+static void auto_takes_the_model_where_our_own_library_is_the_driver(void **state)
+{
+    struct found found;
+
+    (void)state;
+    load_fake("fake_own");
+    *fake.is_model = true;
+    found = found_with((struct wish){.log = "info"});
+    assert_int_equal(found.status, STARPOOL_OK);
+    assert_true(found.is_model);
+    assert_true(found.is_chosen);
+    assert_string_equal(found.why_none, "");
+    assert_non_null(strstr(found.said, "starpool's own, which is the CPU model"));
+    assert_ptr_equal(strchr(found.said, '\n'), found.said + strlen(found.said) - 1);
+}
+
+static void own_library_with_another_model_serves_nobody(void **state)
+{
+    struct found found;
+
+    (void)state;
+    load_fake("fake_own");
+    found = found_with((struct wish){0});
+    assert_int_equal(found.status, STARPOOL_ENOTINIT);
+    assert_false(found.is_chosen);
+    assert_non_null(strstr(found.why_none, "another copy of libstarpool.so"));
+}
+
+static void cuda_is_not_our_own_library(void **state)
+{
+    struct found found;
+
+    (void)state;
+    load_fake("fake_own");
+    *fake.is_model = true;
+    found = found_with((struct wish){.option = "cuda"});
+    assert_int_equal(found.status, STARPOOL_ENOTINIT);
+    assert_non_null(strstr(found.said, "starpool's own, which is the CPU model"));
+    assert_non_null(strstr(found.said, "STARPOOL_DRIVER=model"));
+}
+
 static void cuda_that_does_not_start_is_said_once_with_a_remedy(void **state)
 {
     struct found found;
@@ -489,6 +558,7 @@ int main(void)
         TEST(the_driver_is_not_started_by_loading_it),
         TEST(driver_without_what_nothing_works_without_is_refused),
         TEST(starpool_s_own_library_is_no_driver),
+        TEST(library_of_any_name_can_be_loaded_into_a_table),
         TEST(without_a_library_the_reason_names_it),
         TEST(every_result_has_its_status_and_keeps_its_number),
         TEST(success_does_not_hide_the_last_error),
@@ -496,6 +566,9 @@ int main(void)
         TEST(results_have_names),
         TEST(auto_takes_the_driver_if_it_starts_and_has_a_device),
         TEST(auto_without_a_device_serves_none_and_says_nothing),
+        TEST(auto_takes_the_model_where_our_own_library_is_the_driver),
+        TEST(own_library_with_another_model_serves_nobody),
+        TEST(cuda_is_not_our_own_library),
         TEST(cuda_that_does_not_start_is_said_once_with_a_remedy),
         TEST(cuda_that_cannot_be_loaded_is_said_with_the_reason),
         TEST(none_serves_none_though_there_is_a_driver),

@@ -338,7 +338,10 @@ static void order_beyond_the_room_is_forgotten_and_never_invented(void **state)
     struct sp_closure closure;
 
     (void)state;
-    for (size_t round = 0; round < sp_test_scaled(500); round++) {
+    /* Few rounds may show neither: then some more. */
+    for (size_t round = 0;
+         round < sp_test_scaled(500) || ((n_cut == 0 || n_known == 0) && round < 100000);
+         round++) {
         struct starpool_graph *graph = make_random(&random);
         struct sp_liveness *liveness;
 

@@ -303,7 +303,7 @@ static void an_event_of_a_context_comes_after_all_of_its_streams(void **state)
     sp_test_release();
     assert_done(cuEventSynchronize(event));
     assert_done(cuStreamSynchronize(other));
-    assert_int_equal(*(volatile char *)ptr, 2);
+    assert_int_equal(*sp_test_bytes(ptr), 2);
     assert_result(SP_CU_INVALID_CONTEXT, cuCtxRecordEvent(NULL, event));
     assert_done(cuCtxCreate(&second, 0, 1));
     foreign = sp_test_event();

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/model/protect.h"
 #include "src/util/util.h"
 
 /* ---- addresses against the order of a graph --------------------------------------------- */
@@ -138,7 +139,7 @@ static bool is_there(sp_cu_ptr ptr)
     int error;
 
     assert_int_equal(pipe(ends), 0);
-    n = write(ends[1], (const void *)(uintptr_t)ptr, 1);
+    n = write(ends[1], sp_model_alias((uintptr_t)ptr), 1);
     error = errno;
     assert_int_equal(close(ends[0]), 0);
     assert_int_equal(close(ends[1]), 0);

@@ -15,6 +15,12 @@ enum starpool_model_exec {
     STARPOOL_MODEL_INLINE,  /**< inside the calls that come after what they wait for */
 };
 
+/** How long work takes on the model's virtual clock, which events tell the time of. */
+enum starpool_model_cost {
+    STARPOOL_MODEL_COST_NONE,   /**< no time */
+    STARPOOL_MODEL_COST_STARPU, /**< what StarPU takes a GPU to need (see starpool-model(7)) */
+};
+
 /** What the model is like. Fill it with starpool_model_config_init(). */
 struct starpool_model_config {
     size_t struct_size;            /**< [bytes] sizeof(struct starpool_model_config) */
@@ -23,6 +29,11 @@ struct starpool_model_config {
     uint64_t peers;                /**< bit d: device d can be the peer of the others that have
                                         their bit; all by default */
     enum starpool_model_exec exec; /**< STARPOOL_MODEL_THREADS by default */
+    enum starpool_model_cost cost; /**< STARPOOL_MODEL_COST_NONE by default */
+    bool has_delays;               /**< work really takes that time, too */
+    bool is_protected; /**< the host cannot touch the devices' memory, which is filled
+                            when it is freed */
+    bool finds_races;  /**< uses of memory that are not ordered are violations */
 };
 
 /**
@@ -93,7 +104,8 @@ STARPOOL_API STARPOOL_CHECK enum starpool_status starpool_model_inject(const cha
 
 /**
  * How often the program did what the driver leaves undefined: using memory that is not ordered
- * after its allocation or that has been freed, freeing what later work uses, stale handles.
+ * after its allocation or that has been freed, freeing what later work uses, stale handles, and
+ * races where the configuration looks for them.
  *
  * @param first_out  the first of them in words, "" if none, valid as long as the process; NULL
  * if not wanted

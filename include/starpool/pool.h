@@ -27,10 +27,13 @@ enum starpool_huge {
 
 /** Who serves a pool. */
 enum starpool_backend {
-    STARPOOL_BACKEND_AUTO,   /**< the driver for devices and managed memory, else starpool */
+    STARPOOL_BACKEND_AUTO,   /**< the driver for managed memory and for devices that have pools,
+                                  large pieces for other devices, else starpool */
     STARPOOL_BACKEND_DRIVER, /**< the driver's own pool */
-    STARPOOL_BACKEND_SLAB,   /**< starpool's engine over large pieces of the device's memory */
-    STARPOOL_BACKEND_CPU, /**< host memory, whatever the location is called; needs no driver */
+    STARPOOL_BACKEND_SLAB, /**< starpool's engine over large pieces of a device's memory, which
+                                is plain memory to peers, IPC and MPI; nothing of it is
+                                touched, locked or poisoned */
+    STARPOOL_BACKEND_CPU,  /**< host memory, whatever the location is called; needs no driver */
 };
 
 /** How a pool can be shared between processes; several may be joined by `|`. */
@@ -109,6 +112,12 @@ struct starpool_pool_config {
                                      the pool grows; on by default */
     enum starpool_capture_memory capture;      /**< STARPOOL_CAPTURE_NODES by default */
     enum starpool_captured_free captured_free; /**< STARPOOL_FREE_WITH_GRAPH by default */
+    bool has_shadow;    /**< count what the driver's pool of a device must hold; the default is
+                             the option SHADOW, which is on. Other pools have none */
+    bool is_registered; /**< register the memory of a pool of the host with the driver, piece by
+                             piece, so that devices copy at full speed; off by default. What the
+                             driver does not register a strict pool refuses; one that spills
+                             serves it, and counts it */
 };
 
 /**
@@ -128,12 +137,18 @@ STARPOOL_API void starpool_pool_config_init(struct starpool_pool_config *config)
  * memory of a GPU, an empty placeholder or a slower tier. With STARPOOL_BACKEND_CPU a pool of
  * kind STARPOOL_DEVICE is made of the host's memory and needs no driver.
  *
+ * A pool of a device that the driver serves is one of its own, which every device may use that
+ * can be a peer. One of large pieces (STARPOOL_BACKEND_SLAB) makes no context before it first
+ * needs memory; what is about pages of the host (`placement`, `huge`, `is_locked`) it does not
+ * look at.
+ *
  * @param config    what the pool should be like; not kept
  * @param pool_out  written only on STARPOOL_OK
  *
  * @retval STARPOOL_OK       `*pool_out` is set
  * @retval STARPOOL_EINVAL   an argument is NULL, or a member of `config` has no such value, or
- *                           `initial` or, for a device, `release_threshold` is above `maximum`
+ *                           `initial` or, for a device, `release_threshold` is above `maximum`,
+ *                           or memory that is not starpool's on the host is to be registered
  * @retval STARPOOL_EDEVICE  there is no such device or NUMA node, or it is not allowed to this
  *                           process
  * @retval STARPOOL_ENOTINIT it needs a driver, and there is none

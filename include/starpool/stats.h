@@ -50,7 +50,13 @@ extern "C" {
     X(graph_held_bytes, "freed, and kept for captured graphs that may use them")  \
     X(graph_arena_bytes, "in arenas of captured graphs")                          \
     X(n_captured_allocs, "allocations captured")                                  \
-    X(n_captured_frees, "frees captured")
+    X(n_captured_frees, "frees captured")                                         \
+    X(shadow_used_bytes, "that the driver should have in live blocks")            \
+    X(shadow_reserved_bytes, "that it should need, if every free were over")      \
+    X(registered_bytes, "registered with the driver")                             \
+    X(unregistered_bytes, "wanted registered, which the driver refused")          \
+    X(n_lost_blocks, "live blocks that went when their device was reset")         \
+    X(n_lost_frees, "frees of such blocks")
 
 /** One value for each row of STARPOOL_STATS_MAP. */
 struct starpool_stats {
@@ -101,9 +107,10 @@ enum starpool_report_format {
 };
 
 /**
- * Write of every pool who serves it (the host, a CPU-only device, the driver), what it holds
- * and has done, and on which nodes its pages are. What is counted for streams is left out where
- * it is 0.
+ * Write of every pool who serves it (the host, a CPU-only device, slabs of a device, the
+ * driver), what it holds and has done, and on which nodes its pages are. What is counted for
+ * streams and devices is left out where it is 0, and of pages in the text where a pool places
+ * none.
  *
  * @param out     an open stream; not closed
  * @param format  text or JSON

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "src/driver/abi.h"
+#include "src/driver/abi_kernel.h"
+#include "src/driver/abi_shape.h"
 
 typedef struct CUgraph_st *sp_cu_graph;
 typedef struct CUgraphNode_st *sp_cu_node;
@@ -50,41 +52,11 @@ struct sp_cu_edge_data {
     unsigned char reserved[5]; /* 0 */
 };
 
-enum { SP_CU_MEMORY_TYPE_ARRAY = 3 };
-
-/* CUDA_MEMCPY3D */
-struct sp_cu_memcpy3d {
-    size_t source_x_bytes, source_y, source_z, source_lod;
-    int source_type; /* SP_CU_MEMORY_TYPE_... */
-    const void *source_host;
-    sp_cu_ptr source_device;
-    struct CUarray_st *source_array;
-    void *reserved0;
-    size_t source_pitch, source_height;
-    size_t target_x_bytes, target_y, target_z, target_lod;
-    int target_type;
-    void *target_host;
-    sp_cu_ptr target_device;
-    struct CUarray_st *target_array;
-    void *reserved1;
-    size_t target_pitch, target_height;
-    size_t width_bytes, height, depth;
-};
-
 /* CUDA_MEMCPY_NODE_PARAMS */
 struct sp_cu_memcpy_params {
     int flags, reserved; /* 0 */
     sp_cu_context context;
     struct sp_cu_memcpy3d copy;
-};
-
-/* CUDA_MEMSET_NODE_PARAMS_v1 */
-struct sp_cu_memset_params {
-    sp_cu_ptr target;
-    size_t pitch; /* [bytes] not looked at if height is 1 */
-    unsigned value, element_size;
-    size_t width; /* [elements] */
-    size_t height;
 };
 
 /* CUDA_MEMSET_NODE_PARAMS_v2 */
@@ -133,6 +105,7 @@ struct sp_cu_node_params {
     int reserved0[3];
     union {
         long long reserved1[29];
+        struct sp_cu_kernel_params kernel;
         struct sp_cu_memcpy_params copy;
         struct sp_cu_memset_params_v2 set;
         struct sp_cu_host_params host;

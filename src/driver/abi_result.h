@@ -10,11 +10,15 @@
     X(OUT_OF_MEMORY, 2)                    \
     X(NOT_INITIALIZED, 3)                  \
     X(DEINITIALIZED, 4)                    \
+    X(DEVICE_UNAVAILABLE, 46)              \
     X(NO_DEVICE, 100)                      \
     X(INVALID_DEVICE, 101)                 \
+    X(INVALID_IMAGE, 200)                  \
     X(INVALID_CONTEXT, 201)                \
     X(MAP_FAILED, 205)                     \
+    X(UNSUPPORTED_LIMIT, 215)              \
     X(PEER_ACCESS_UNSUPPORTED, 217)        \
+    X(FILE_NOT_FOUND, 301)                 \
     X(OPERATING_SYSTEM, 304)               \
     X(INVALID_HANDLE, 400)                 \
     X(ILLEGAL_STATE, 401)                  \
@@ -29,6 +33,7 @@
     X(HOST_MEMORY_ALREADY_REGISTERED, 712) \
     X(HOST_MEMORY_NOT_REGISTERED, 713)     \
     X(LAUNCH_FAILED, 719)                  \
+    X(COOPERATIVE_LAUNCH_TOO_LARGE, 720)   \
     X(NOT_PERMITTED, 800)                  \
     X(NOT_SUPPORTED, 801)                  \
     X(STREAM_CAPTURE_UNSUPPORTED, 900)     \

@@ -67,6 +67,23 @@ static enum starpool_status start_model_locked(const struct sp_driver **driver_o
     return STARPOOL_OK;
 }
 
+/* The driver, or the model where a library of ours stands in the driver's place: then the
+ * program that is served uses that model, too. */
+static enum starpool_status start_whatever_locked(const struct sp_driver **driver_out)
+{
+    enum starpool_status status = start_cuda_locked(driver_out);
+
+    if (status == STARPOOL_OK)
+        return STARPOOL_OK;
+    if (!sp_driver_cuda_is_model()) {
+        sp_log(SP_LOG_INFO, "no device is served: %s", process.reason);
+        return status;
+    }
+    sp_log(SP_LOG_INFO, "%s: its devices are served", process.reason);
+    process.reason[0] = '\0';
+    return start_model_locked(driver_out);
+}
+
 static enum starpool_status start_locked(const struct sp_driver **driver_out)
 {
     enum choice choice =
@@ -76,9 +93,7 @@ static enum starpool_status start_locked(const struct sp_driver **driver_out)
     process.reason[0] = '\0';
     switch (choice) {
     case CHOICE_AUTO:
-        status = start_cuda_locked(driver_out);
-        if (status != STARPOOL_OK)
-            sp_log(SP_LOG_INFO, "no device is served: %s", process.reason);
+        status = start_whatever_locked(driver_out);
         break;
     case CHOICE_CUDA:
         status = start_cuda_locked(driver_out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The real driver: libcuda.so.1, looked up while the program runs, by the symbols that
  * calls.def names. Nothing of the driver is called here. What a driver lacks answers
- * NOT_SUPPORTED; without what nothing works at all the driver is refused. */
+ * NOT_SUPPORTED; without what nothing works at all the driver is refused, and so is starpool's
+ * own library of that name, which is no driver but the model. */
 #include "config.h"
 
 #include "src/driver/driver.h"
@@ -11,16 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/model/model.h"
+
 #define LIBRARY "libcuda.so.1"
 
 /* The real driver as it was found. Written under `lock`, once; after that only read. */
 static struct {
     pthread_mutex_t lock;
     bool is_tried;
-    void *handle; /* dlopen()'s handle, or NULL */
-    struct sp_driver table;
-    struct sp_driver_call calls[SP_N_CALLS];
-    char error[256]; /* why it is refused; "" if it is not */
+    bool is_model; /* it is our own, and works on this process's model */
+    struct sp_driver_library library;
 } cuda = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* What the table holds for an entry point that the driver lacks. */
@@ -64,68 +65,86 @@ static const int essential[] = {
 };
 
 /* A function's address comes from dlsym() as an object's; POSIX has both alike. */
-static void look_up(struct sp_driver_call *call, void *member)
+static bool look_up(void *handle, const char *symbol, void *function_out)
 {
-    void *found = dlsym(cuda.handle, call->symbol);
+    void *found = dlsym(handle, symbol);
 
-    call->is_absent = found == NULL;
     if (found != NULL)
-        memcpy(member, &found, sizeof(found));
+        memcpy(function_out, &found, sizeof(found));
+    return found != NULL;
 }
 
-static void look_up_all(void)
+static void look_up_all(struct sp_driver_library *library)
 {
-    cuda.table = absent;
-    memcpy(cuda.calls, rows, sizeof(rows));
-#define X(name, symbol, version, parameters) \
-    look_up(&cuda.calls[SP_CALL_##name], &cuda.table.name);
+    library->table = absent;
+    memcpy(library->calls, rows, sizeof(rows));
+#define X(name, symbol, version, parameters)   \
+    library->calls[SP_CALL_##name].is_absent = \
+        !look_up(library->handle, #symbol, &library->table.name);
 #include "src/driver/calls.def"
 #undef X
 }
 
-static const struct sp_driver_call *missing_essential(void)
+static const struct sp_driver_call *missing_essential(const struct sp_driver_library *library)
 {
     for (size_t i = 0; i < sizeof(essential) / sizeof(essential[0]); i++) {
-        if (cuda.calls[essential[i]].is_absent)
-            return &cuda.calls[essential[i]];
+        if (library->calls[essential[i]].is_absent)
+            return &library->calls[essential[i]];
     }
     return NULL;
 }
 
-static void close_library(void)
+void sp_driver_unload(struct sp_driver_library *library)
 {
-    if (cuda.handle != NULL)
-        (void)dlclose(cuda.handle);
-    cuda.handle = NULL;
+    if (library->handle != NULL)
+        (void)dlclose(library->handle);
+    library->handle = NULL;
+}
+
+enum starpool_status sp_driver_load(const char *file, struct sp_driver_library *library_out)
+{
+    const struct sp_driver_call *missing;
+
+    memset(library_out, 0, sizeof(*library_out));
+    library_out->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (library_out->handle == NULL) {
+        const char *reason = dlerror();
+
+        (void)snprintf(library_out->error, sizeof(library_out->error),
+                       "the driver cannot be loaded: %s", reason != NULL ? reason : file);
+        return STARPOOL_ENOTINIT;
+    }
+    look_up_all(library_out);
+    library_out->is_own = dlsym(library_out->handle, "sp_is_starpool_driver") != NULL;
+    library_out->table.is_model = library_out->is_own;
+    missing = missing_essential(library_out);
+    if (missing == NULL)
+        return STARPOOL_OK;
+    (void)snprintf(library_out->error, sizeof(library_out->error),
+                   "%s has no %s, without which nothing works", file, missing->symbol);
+    sp_driver_unload(library_out);
+    return STARPOOL_ENOTINIT;
+}
+
+/* Starpool's own library would call what calls it. */
+static void refuse_own_locked(void)
+{
+    bool (*is_model)(const struct sp_driver *model);
+
+    cuda.is_model = look_up(cuda.library.handle, "sp_is_starpool_driver", &is_model) &&
+                    is_model(sp_model_driver());
+    (void)snprintf(cuda.library.error, sizeof(cuda.library.error),
+                   LIBRARY " is starpool's own, %s",
+                   cuda.is_model ? "which is the CPU model"
+                                 : "and works on another copy of libstarpool.so");
+    sp_driver_unload(&cuda.library);
 }
 
 static void load_locked(void)
 {
-    const struct sp_driver_call *missing;
-
     cuda.is_tried = true;
-    cuda.error[0] = '\0';
-    cuda.handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (cuda.handle == NULL) {
-        const char *reason = dlerror();
-
-        (void)snprintf(cuda.error, sizeof(cuda.error), "the driver cannot be loaded: %s",
-                       reason != NULL ? reason : LIBRARY);
-        return;
-    }
-    /* A library of that name that serves CUDA programs from here would call itself. */
-    if (dlsym(cuda.handle, "sp_is_starpool_driver") != NULL) {
-        (void)snprintf(cuda.error, sizeof(cuda.error), LIBRARY " is starpool's own, no driver");
-        close_library();
-        return;
-    }
-    look_up_all();
-    missing = missing_essential();
-    if (missing != NULL) {
-        (void)snprintf(cuda.error, sizeof(cuda.error),
-                       LIBRARY " has no %s, without which nothing works", missing->symbol);
-        close_library();
-    }
+    if (sp_driver_load(LIBRARY, &cuda.library) == STARPOOL_OK && cuda.library.is_own)
+        refuse_own_locked();
 }
 
 enum starpool_status sp_driver_cuda(const struct sp_driver **driver_out)
@@ -135,29 +154,34 @@ enum starpool_status sp_driver_cuda(const struct sp_driver **driver_out)
     pthread_mutex_lock(&cuda.lock);
     if (!cuda.is_tried)
         load_locked();
-    is_loaded = cuda.handle != NULL;
+    is_loaded = cuda.library.handle != NULL;
     pthread_mutex_unlock(&cuda.lock);
     if (!is_loaded)
         return STARPOOL_ENOTINIT;
-    *driver_out = &cuda.table;
+    *driver_out = &cuda.library.table;
     return STARPOOL_OK;
 }
 
 const struct sp_driver_call *sp_driver_cuda_calls(void)
 {
-    return cuda.calls;
+    return cuda.library.calls;
 }
 
 const char *sp_driver_cuda_error(void)
 {
-    return cuda.error;
+    return cuda.library.error;
+}
+
+bool sp_driver_cuda_is_model(void)
+{
+    return cuda.is_model;
 }
 
 void sp_driver_cuda_reset(void)
 {
     pthread_mutex_lock(&cuda.lock);
-    close_library();
-    cuda.is_tried = false;
-    cuda.error[0] = '\0';
+    sp_driver_unload(&cuda.library);
+    cuda.is_tried = cuda.is_model = false;
+    cuda.library.error[0] = '\0';
     pthread_mutex_unlock(&cuda.lock);
 }

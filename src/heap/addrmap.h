@@ -39,10 +39,15 @@
 #define SP_ENTRY_SLOT_SHIFT 48
 #define SP_ENTRY_POINTER    ((((uintptr_t)1 << SP_ENTRY_SLOT_SHIFT) - 1) & ~(uintptr_t)3)
 
+/* With a slot: the block may go at any time without its user's doing. Then nothing of its
+ * record can be believed without the lock of who holds it. */
+#define SP_SLOT_FLEETING 0x80U
+
 /* What is known of a block by its address alone. */
 struct sp_found {
     struct sp_range *range; /* NULL if no block begins there */
     unsigned tag, slot;
+    bool is_fleeting;
 };
 
 /* A piece of memory that small blocks are cut from. One entry a unit: the record of the block
@@ -124,18 +129,19 @@ static inline struct sp_found sp_addrmap_find(uintptr_t address)
 
     if ((entry & (SP_ENTRY_SPAN | SP_ENTRY_OURS)) != 0) {
         if ((entry & SP_ENTRY_OURS) != 0)
-            return (struct sp_found){NULL, 0, 0};
+            return (struct sp_found){.range = NULL};
         unit = SP_SMALL_UNIT;
         entry = atomic_load_explicit(
             sp_span_unit((struct sp_span *)(entry & SP_ENTRY_POINTER), address),
             memory_order_acquire);
     }
     if (__builtin_expect((address & (unit - 1)) != 0, 0))
-        return (struct sp_found){NULL, 0, 0};
+        return (struct sp_found){.range = NULL};
     return (struct sp_found){
         .range = (struct sp_range *)(entry & SP_ENTRY_POINTER),
         .tag = (unsigned)(entry >> SP_ENTRY_TAG_SHIFT),
-        .slot = (unsigned)(entry >> SP_ENTRY_SLOT_SHIFT) & 0xff,
+        .slot = (unsigned)(entry >> SP_ENTRY_SLOT_SHIFT) & (SP_SLOT_FLEETING - 1),
+        .is_fleeting = (entry >> SP_ENTRY_SLOT_SHIFT & SP_SLOT_FLEETING) != 0,
     };
 }
 

@@ -260,6 +260,38 @@ void sp_store_drop_idle_spans(struct sp_store *store)
     }
 }
 
+/* The first range of a region that is not free. */
+static struct sp_range *first_out(const struct sp_region *region)
+{
+    struct sp_range *range = region->first;
+
+    while (range != NULL && sp_range_state(range) == SP_RANGE_FREE)
+        range = range->next;
+    return range;
+}
+
+void sp_store_clear(struct sp_store *store, struct sp_region *region,
+                    void (*see)(const struct sp_range *range, void *arg), void *arg)
+{
+    struct sp_region *next;
+    struct sp_range *range;
+
+    for (struct sp_region *small = store->small.regions; small != NULL; small = next) {
+        next = small->next;
+        if (span_of(small)->backing->region != region)
+            continue;
+        while (small->heap != NULL && (range = first_out(small)) != NULL) {
+            see(range, arg);
+            sp_store_give(store, range);
+        }
+    }
+    sp_store_drop_idle_spans(store);
+    while ((range = first_out(region)) != NULL) {
+        see(range, arg);
+        sp_store_give(store, range);
+    }
+}
+
 static bool spans_are_valid(const struct sp_store *store)
 {
     size_t n = 0, n_idle = 0;

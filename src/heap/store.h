@@ -52,7 +52,7 @@ struct sp_store {
     size_t used_bytes;
     size_t used_high_bytes;
     void *holder;  /* put into every block's record, as are its class (tag) and this: */
-    unsigned slot; /* set before the first take */
+    unsigned slot; /* set before the first take; with SP_SLOT_FLEETING or without */
 };
 
 void sp_store_init(struct sp_store *store, void *holder);
@@ -106,6 +106,11 @@ void sp_store_be_thorough(struct sp_store *store, bool is_thorough);
 
 /* Give a block back. Makes no system call. */
 void sp_store_give(struct sp_store *store, struct sp_range *range);
+
+/* Give back every block of a region of the large heap, whatever its state; `see` is told of
+ * each before. */
+void sp_store_clear(struct sp_store *store, struct sp_region *region,
+                    void (*see)(const struct sp_range *range, void *arg), void *arg);
 
 /* Turn idle spans back into free memory of the large heap. */
 void sp_store_drop_idle_spans(struct sp_store *store);

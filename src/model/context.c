@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "src/model/kernels.h"
 #include "src/model/private.h"
 #include "src/util/util.h"
 
@@ -30,6 +31,7 @@ static struct {
     struct sp_model_context *all; /* also those that are no more: handles are not used again */
     struct sp_model_context *primary[SP_MODEL_MAX_DEVICES];
     unsigned primary_flags[SP_MODEL_MAX_DEVICES];
+    uint64_t last_id;
     pthread_once_t once;
     pthread_key_t key;
 } contexts = {.once = PTHREAD_ONCE_INIT};
@@ -209,6 +211,8 @@ static struct sp_model_context *open_context(int device, unsigned flags)
     context->device = device;
     context->flags = flags;
     context->is_alive = true;
+    context->id = ++contexts.last_id;
+    sp_model_context_settle(context);
     context->next = contexts.all;
     contexts.all = context;
     return context;
@@ -232,6 +236,7 @@ static void close_context(struct sp_model_context *context)
 
     (void)sp_model_context_finish(context);
     context->is_alive = false;
+    sp_model_modules_drop(context);
     sp_model_events_drop(context);
     sp_model_streams_drop(context);
     while ((busy = find_busy(context)) != NULL)
@@ -239,6 +244,7 @@ static void close_context(struct sp_model_context *context)
     sp_model_memory_drop(context);
     context->peers = 0;
     context->fault = SP_CU_SUCCESS;
+    sp_model_context_settle(context);
 }
 
 void sp_model_contexts_reset(void)

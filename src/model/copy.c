@@ -8,13 +8,24 @@
 
 #include "src/model/capture.h"
 #include "src/model/private.h"
+#include "src/model/protect.h"
 #include "src/util/util.h"
 
 struct copy {
-    void *target;
-    const void *source; /* `staged`, or the program's */
+    uintptr_t target;
+    uintptr_t source; /* 0: `staged` */
     size_t size;
     char staged[];
+};
+
+/* What the call says of the ends of a copy. */
+enum direction { ANY, TO_DEVICE, FROM_DEVICE, ON_DEVICES };
+
+/* A copy as the program asks for it. */
+struct wish {
+    uintptr_t target, source;
+    size_t size;
+    enum direction direction;
 };
 
 struct filling {
@@ -28,30 +39,48 @@ static sp_cu_result run_copy(void *arg)
 {
     const struct copy *copy = arg;
 
-    memmove(copy->target, copy->source, copy->size);
+    memmove(sp_model_alias(copy->target),
+            copy->source == 0 ? copy->staged : sp_model_alias(copy->source), copy->size);
     return SP_CU_SUCCESS;
 }
 
 static sp_cu_result run_filling(void *arg)
 {
     const struct filling *filling = arg;
+    char *target = sp_model_alias((uintptr_t)filling->target);
 
     if (!filling->is_wide) {
-        memset(filling->target, (int)filling->value, filling->n);
+        memset(target, (int)filling->value, filling->n);
         return SP_CU_SUCCESS;
     }
     for (size_t i = 0; i < filling->n; i++)
-        memcpy((char *)filling->target + 4 * i, &filling->value, 4);
+        memcpy(target + 4 * i, &filling->value, 4);
     return SP_CU_SUCCESS;
 }
 
 /* ---- queueing ------------------------------------------------------------------------ */
 
-/* The host's own memory, which the driver does not know: it may change when the call is over.
- */
-static bool is_pageable(uintptr_t address, size_t size)
+/* Memory that a device has an address of: its own, managed, pinned, or of a pool. */
+static bool is_reachable(uintptr_t address)
 {
-    return sp_model_device_of(address) < 0 && !sp_model_memory_is_known(address, size);
+    return sp_model_device_of(address) >= 0 || sp_model_memory_find(address) != NULL;
+}
+
+/* Whether the ends are of the kind that the call's name says. Pinned and managed memory is of
+ * both kinds. */
+static bool has_right_kinds(const struct wish *wish)
+{
+    switch (wish->direction) {
+    case ANY:
+        return true;
+    case TO_DEVICE:
+        return is_reachable(wish->target) && !sp_model_memory_is_device_only(wish->source);
+    case FROM_DEVICE:
+        return is_reachable(wish->source) && !sp_model_memory_is_device_only(wish->target);
+    case ON_DEVICES:
+        break;
+    }
+    return is_reachable(wish->target) && is_reachable(wish->source);
 }
 
 /* Both ranges, or the target alone, are used by the stream's next operation; if the one cannot
@@ -59,15 +88,16 @@ static bool is_pageable(uintptr_t address, size_t size)
 static sp_cu_result check(struct sp_model_stream *stream, uintptr_t target, uintptr_t source,
                           size_t size)
 {
+    enum sp_model_use_kind kind = source == 0 ? SP_USE_SET : SP_USE_COPY_WRITE;
     struct sp_point at;
     sp_cu_result result = sp_model_prepare(stream, &at);
 
     if (result == SP_CU_SUCCESS && source != 0)
         result = sp_model_can_use(stream, source, size);
     if (result == SP_CU_SUCCESS)
-        result = sp_model_use(stream, at, target, size);
+        result = sp_model_use_as(stream, at, target, size, kind);
     if (result == SP_CU_SUCCESS && source != 0)
-        result = sp_model_use(stream, at, source, size);
+        result = sp_model_use_as(stream, at, source, size, SP_USE_COPY_READ);
     return result;
 }
 
@@ -85,41 +115,41 @@ static void describe_end(uintptr_t address, int *type_out, sp_cu_ptr *device_out
 
 /* True if it is not for the stream to execute, and then the answer. A captured copy reads
  * whatever the source is like at each launch. */
-static bool capture_copy(struct sp_model_stream *stream, uintptr_t target, uintptr_t source,
-                         size_t size, sp_cu_result *result_out)
+static bool capture_copy(struct sp_model_stream *stream, const struct wish *wish,
+                         sp_cu_result *result_out)
 {
     struct sp_model_work work = {.type = SP_CU_NODE_MEMCPY};
     struct sp_cu_memcpy3d *copy = &work.copy.copy;
     const void *host = NULL;
 
     if (stream->member != NULL) {
-        *result_out = sp_model_can_use(stream, target, size);
+        *result_out = sp_model_can_use(stream, wish->target, wish->size);
         if (*result_out == SP_CU_SUCCESS)
-            *result_out = sp_model_can_use(stream, source, size);
+            *result_out = sp_model_can_use(stream, wish->source, wish->size);
         if (*result_out != SP_CU_SUCCESS)
             return true;
     }
     work.copy.context = (sp_cu_context)stream->context;
-    describe_end(source, &copy->source_type, &copy->source_device, &copy->source_host);
-    describe_end(target, &copy->target_type, &copy->target_device, &host);
+    describe_end(wish->source, &copy->source_type, &copy->source_device, &copy->source_host);
+    describe_end(wish->target, &copy->target_type, &copy->target_device, &host);
     copy->target_host = (void *)(uintptr_t)host;
-    copy->width_bytes = size;
+    copy->width_bytes = wish->size;
     copy->height = copy->depth = 1;
     return sp_model_capture_work(stream, &work, result_out);
 }
 
-static sp_cu_result queue_copy(struct sp_model_stream *stream, uintptr_t target,
-                               uintptr_t source, size_t size, struct sp_point *at_out)
+static sp_cu_result queue_copy(struct sp_model_stream *stream, const struct wish *wish)
 {
-    bool is_staged = is_pageable(source, size);
+    size_t size = wish->size;
+    bool is_staged = sp_model_memory_is_pageable(wish->source, size);
     struct copy *copy;
     sp_cu_result result;
 
-    if (target == 0 || source == 0)
+    if (wish->target == 0 || wish->source == 0 || !has_right_kinds(wish))
         return SP_CU_INVALID_VALUE;
-    if (sp_model_capture_takes(stream) && capture_copy(stream, target, source, size, &result))
+    if (sp_model_capture_takes(stream) && capture_copy(stream, wish, &result))
         return result;
-    result = check(stream, target, source, size);
+    result = check(stream, wish->target, wish->source, size);
     if (result != SP_CU_SUCCESS)
         return result;
     copy = is_staged && size > SIZE_MAX - sizeof(*copy)
@@ -127,12 +157,12 @@ static sp_cu_result queue_copy(struct sp_model_stream *stream, uintptr_t target,
                : malloc(sizeof(*copy) + (is_staged ? size : 0));
     if (copy == NULL)
         return SP_CU_OUT_OF_MEMORY;
-    copy->target = (void *)target;
-    copy->source = is_staged ? copy->staged : (const char *)source;
+    copy->target = wish->target;
+    copy->source = is_staged ? 0 : wish->source;
     copy->size = size;
     if (is_staged)
-        memcpy(copy->staged, (const void *)source, size);
-    return sp_model_submit(stream, SP_OP_COPY, size, run_copy, copy, at_out);
+        memcpy(copy->staged, (const void *)wish->source, size);
+    return sp_model_submit(stream, SP_OP_COPY, size, run_copy, copy, NULL);
 }
 
 static bool capture_filling(struct sp_model_stream *stream, const struct filling *filling,
@@ -157,8 +187,7 @@ static bool capture_filling(struct sp_model_stream *stream, const struct filling
     return sp_model_capture_work(stream, &work, result_out);
 }
 
-static sp_cu_result queue_filling(struct sp_model_stream *stream, const struct filling *wanted,
-                                  struct sp_point *at_out)
+static sp_cu_result queue_filling(struct sp_model_stream *stream, const struct filling *wanted)
 {
     size_t size = wanted->is_wide ? 4 * wanted->n : wanted->n;
     uintptr_t target = (uintptr_t)wanted->target;
@@ -176,33 +205,10 @@ static sp_cu_result queue_filling(struct sp_model_stream *stream, const struct f
     if (filling == NULL)
         return SP_CU_OUT_OF_MEMORY;
     *filling = *wanted;
-    return sp_model_submit(stream, SP_OP_SET, size, run_filling, filling, at_out);
+    return sp_model_submit(stream, SP_OP_SET, size, run_filling, filling, NULL);
 }
 
-/* Wait until an operation has executed, as a call without a stream does. Pools release nothing:
- * that is for the calls that synchronise in so many words. */
-static sp_cu_result finish(struct sp_model_stream *stream)
-{
-    struct sp_model_context *context = stream->context;
-    struct sp_mark mark;
-
-    if (sp_order_record(sp_model_order(), stream->slot, &mark) != STARPOOL_OK)
-        return SP_CU_OUT_OF_MEMORY;
-    sp_model_finish_mark(&mark, stream->clock_ns);
-    return context->fault;
-}
-
-/* Memory that only devices use: the host need not wait for what is done there. */
-static bool is_device_only(uintptr_t address)
-{
-    const struct sp_model_memory *memory = sp_model_memory_find(address);
-
-    return memory != NULL && sp_model_device_of(address) >= 0 &&
-           memory->kind != SP_MEMORY_MANAGED;
-}
-
-static sp_cu_result copy_async(int call, uintptr_t target, uintptr_t source, size_t size,
-                               sp_cu_stream handle)
+static sp_cu_result copy_async(int call, const struct wish *wish, sp_cu_stream handle)
 {
     sp_cu_result result = sp_model_enter(call, true);
     struct sp_model_stream *stream;
@@ -210,12 +216,16 @@ static sp_cu_result copy_async(int call, uintptr_t target, uintptr_t source, siz
     if (result != SP_CU_SUCCESS)
         return result;
     result = sp_model_stream_get(handle, &stream);
-    if (result == SP_CU_SUCCESS && size > 0)
-        result = queue_copy(stream, target, source, size, NULL);
+    if (result == SP_CU_SUCCESS && wish->size > 0) {
+        result = queue_copy(stream, wish);
+        if (result == SP_CU_SUCCESS && stream->member == NULL &&
+            sp_model_memory_is_awaited(wish->target, wish->size, wish->source))
+            result = sp_model_stream_await(stream);
+    }
     return sp_model_leave(result);
 }
 
-static sp_cu_result copy_now(int call, uintptr_t target, uintptr_t source, size_t size)
+static sp_cu_result copy_now(int call, const struct wish *wish)
 {
     sp_cu_result result = sp_model_enter(call, true);
     struct sp_model_stream *stream;
@@ -223,10 +233,11 @@ static sp_cu_result copy_now(int call, uintptr_t target, uintptr_t source, size_
     if (result != SP_CU_SUCCESS)
         return result;
     result = sp_model_stream_get(SP_CU_STREAM_LEGACY, &stream);
-    if (result == SP_CU_SUCCESS && size > 0) {
-        result = queue_copy(stream, target, source, size, NULL);
-        if (result == SP_CU_SUCCESS && !(is_device_only(target) && is_device_only(source)))
-            result = finish(stream);
+    if (result == SP_CU_SUCCESS && wish->size > 0) {
+        result = queue_copy(stream, wish);
+        if (result == SP_CU_SUCCESS && !(sp_model_memory_is_device_only(wish->target) &&
+                                         sp_model_memory_is_device_only(wish->source)))
+            result = sp_model_stream_await(stream);
     }
     return sp_model_leave(result);
 }
@@ -240,7 +251,7 @@ static sp_cu_result set_async(int call, const struct filling *filling, sp_cu_str
         return result;
     result = sp_model_stream_get(handle, &stream);
     if (result == SP_CU_SUCCESS && filling->n > 0)
-        result = queue_filling(stream, filling, NULL);
+        result = queue_filling(stream, filling);
     return sp_model_leave(result);
 }
 
@@ -253,9 +264,10 @@ static sp_cu_result set_now(int call, const struct filling *filling)
         return result;
     result = sp_model_stream_get(SP_CU_STREAM_LEGACY, &stream);
     if (result == SP_CU_SUCCESS && filling->n > 0) {
-        result = queue_filling(stream, filling, NULL);
-        if (result == SP_CU_SUCCESS && !is_device_only((uintptr_t)filling->target))
-            result = finish(stream);
+        result = queue_filling(stream, filling);
+        if (result == SP_CU_SUCCESS &&
+            !sp_model_memory_is_device_only((uintptr_t)filling->target))
+            result = sp_model_stream_await(stream);
     }
     return sp_model_leave(result);
 }
@@ -264,46 +276,51 @@ static sp_cu_result set_now(int call, const struct filling *filling)
 
 sp_cu_result sp_model_cuMemcpy(sp_cu_ptr target, sp_cu_ptr source, size_t size)
 {
-    return copy_now(SP_CALL_cuMemcpy, target, source, size);
+    return copy_now(SP_CALL_cuMemcpy, &(struct wish){target, source, size, ANY});
 }
 
 sp_cu_result sp_model_cuMemcpyAsync(sp_cu_ptr target, sp_cu_ptr source, size_t size,
                                     sp_cu_stream stream)
 {
-    return copy_async(SP_CALL_cuMemcpyAsync, target, source, size, stream);
+    return copy_async(SP_CALL_cuMemcpyAsync, &(struct wish){target, source, size, ANY}, stream);
 }
 
 sp_cu_result sp_model_cuMemcpyHtoD(sp_cu_ptr target, const void *source, size_t size)
 {
-    return copy_now(SP_CALL_cuMemcpyHtoD, target, (uintptr_t)source, size);
+    return copy_now(SP_CALL_cuMemcpyHtoD,
+                    &(struct wish){target, (uintptr_t)source, size, TO_DEVICE});
 }
 
 sp_cu_result sp_model_cuMemcpyHtoDAsync(sp_cu_ptr target, const void *source, size_t size,
                                         sp_cu_stream stream)
 {
-    return copy_async(SP_CALL_cuMemcpyHtoDAsync, target, (uintptr_t)source, size, stream);
+    return copy_async(SP_CALL_cuMemcpyHtoDAsync,
+                      &(struct wish){target, (uintptr_t)source, size, TO_DEVICE}, stream);
 }
 
 sp_cu_result sp_model_cuMemcpyDtoH(void *target, sp_cu_ptr source, size_t size)
 {
-    return copy_now(SP_CALL_cuMemcpyDtoH, (uintptr_t)target, source, size);
+    return copy_now(SP_CALL_cuMemcpyDtoH,
+                    &(struct wish){(uintptr_t)target, source, size, FROM_DEVICE});
 }
 
 sp_cu_result sp_model_cuMemcpyDtoHAsync(void *target, sp_cu_ptr source, size_t size,
                                         sp_cu_stream stream)
 {
-    return copy_async(SP_CALL_cuMemcpyDtoHAsync, (uintptr_t)target, source, size, stream);
+    return copy_async(SP_CALL_cuMemcpyDtoHAsync,
+                      &(struct wish){(uintptr_t)target, source, size, FROM_DEVICE}, stream);
 }
 
 sp_cu_result sp_model_cuMemcpyDtoD(sp_cu_ptr target, sp_cu_ptr source, size_t size)
 {
-    return copy_now(SP_CALL_cuMemcpyDtoD, target, source, size);
+    return copy_now(SP_CALL_cuMemcpyDtoD, &(struct wish){target, source, size, ON_DEVICES});
 }
 
 sp_cu_result sp_model_cuMemcpyDtoDAsync(sp_cu_ptr target, sp_cu_ptr source, size_t size,
                                         sp_cu_stream stream)
 {
-    return copy_async(SP_CALL_cuMemcpyDtoDAsync, target, source, size, stream);
+    return copy_async(SP_CALL_cuMemcpyDtoDAsync,
+                      &(struct wish){target, source, size, ON_DEVICES}, stream);
 }
 
 /* Works without access between the devices, too: the driver copies by way of the host then. */
@@ -311,6 +328,7 @@ sp_cu_result sp_model_cuMemcpyPeerAsync(sp_cu_ptr target, sp_cu_context target_c
                                         sp_cu_ptr source, sp_cu_context source_context,
                                         size_t size, sp_cu_stream handle)
 {
+    struct wish wish = {target, source, size, ON_DEVICES};
     struct sp_model_stream *stream;
     sp_cu_result result;
 
@@ -320,7 +338,7 @@ sp_cu_result sp_model_cuMemcpyPeerAsync(sp_cu_ptr target, sp_cu_context target_c
         return sp_model_leave(SP_CU_INVALID_CONTEXT);
     result = sp_model_stream_get(handle, &stream);
     if (result == SP_CU_SUCCESS && size > 0)
-        result = queue_copy(stream, target, source, size, NULL);
+        result = queue_copy(stream, &wish);
     return sp_model_leave(result);
 }
 

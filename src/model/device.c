@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The devices: what they are called, what they can do, how much memory each has left, and who
- * reaches whom. They exist in this process only. */
+/* The devices: what they are called, how much memory each has left, and who reaches whom. They
+ * exist in this process only. What they can do is in device_attr.c. */
 #include "config.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "numa/topo.h"
-#include "src/model/mempool.h"
+#include "src/model/kernels.h"
 #include "src/model/private.h"
 #include "src/util/util.h"
 
 #define DRIVER_VERSION 13000
-
-/* PCI bus of device 0; the others follow. None of a usual machine is that high. */
-#define FIRST_BUS 0xf0
 
 struct device {
     size_t total, used; /* [bytes] used may be above total after the device has shrunk */
@@ -94,8 +90,10 @@ bool sp_model_device_resize(int device, uint64_t bytes)
 
 sp_cu_result sp_model_cuInit(unsigned flags)
 {
-    sp_cu_result result = sp_model_enter(SP_CALL_cuInit, false);
+    sp_cu_result result;
 
+    sp_model_kernels_load();
+    result = sp_model_enter(SP_CALL_cuInit, false);
     if (result != SP_CU_SUCCESS)
         return result;
     if (flags != 0)
@@ -191,7 +189,7 @@ sp_cu_result sp_model_cuDeviceGetName(char *name_out, int size, sp_cu_device dev
     SP_MODEL_ENTER(cuDeviceGetName);
     result = size <= 0 ? SP_CU_INVALID_VALUE : check(name_out, device);
     if (result == SP_CU_SUCCESS)
-        snprintf(name_out, (size_t)size, "starpool model %d", device);
+        snprintf(name_out, (size_t)size, "starpool simulated");
     return sp_model_leave(result);
 }
 
@@ -220,19 +218,6 @@ sp_cu_result sp_model_cuDeviceTotalMem(size_t *bytes_out, sp_cu_device device)
     return sp_model_leave(result);
 }
 
-sp_cu_result sp_model_cuDeviceGetPCIBusId(char *id_out, int size, sp_cu_device device)
-{
-    sp_cu_result result;
-
-    SP_MODEL_ENTER(cuDeviceGetPCIBusId);
-    result = check(id_out, device);
-    if (result == SP_CU_SUCCESS && size < 13)
-        result = SP_CU_INVALID_VALUE;
-    if (result == SP_CU_SUCCESS)
-        snprintf(id_out, (size_t)size, "0000:%02x:00.0", (unsigned)(FIRST_BUS + device) & 0xff);
-    return sp_model_leave(result);
-}
-
 sp_cu_result sp_model_cuDeviceCanAccessPeer(int *can_out, sp_cu_device device,
                                             sp_cu_device peer)
 {
@@ -242,88 +227,6 @@ sp_cu_result sp_model_cuDeviceCanAccessPeer(int *can_out, sp_cu_device device,
     result = sp_model_is_device(peer) ? check(can_out, device) : SP_CU_INVALID_DEVICE;
     if (result == SP_CU_SUCCESS)
         *can_out = sp_model_can_access_peer(device, peer);
-    return sp_model_leave(result);
-}
-
-/* ---- attributes ---------------------------------------------------------------------- */
-
-/* The first node that serves HOST; 0 if that cannot be said. May load the topology: without the
- * lock. */
-static int host_node(void)
-{
-    const struct sp_topo *topo;
-
-    if (sp_topo_get(&topo) != STARPOOL_OK || sp_topo_n_nodes(topo) == 0)
-        return 0;
-    return sp_topo_node(topo, 0)->os_index;
-}
-
-/* Attributes that no code of ours asks for, with what a large device of compute capability 9.0
- * says, and those that are the same for every device. */
-static const struct {
-    int attribute, value;
-} constants[] = {
-    {1, 1024},      /* threads of a block */
-    {2, 1024},      /* its x, */
-    {3, 1024},      /* y */
-    {4, 64},        /* and z */
-    {5, INT32_MAX}, /* blocks of a grid: x, */
-    {6, 65535},     /* y */
-    {7, 65535},     /* and z */
-    {8, 49152},     /* [bytes] shared memory of a block */
-    {10, 32},       /* threads of a warp */
-    {16, 132},      /* multiprocessors */
-    {19, 1},        /* host memory can be mapped */
-    {20, 0},        /* compute mode: default */
-    {31, 1},        /* concurrent kernels */
-    {40, 2},        /* copy engines */
-    {SP_CU_DEVICE_UNIFIED_ADDRESSING, 1},
-    {SP_CU_DEVICE_PCI_DOMAIN_ID, 0},
-    {SP_CU_DEVICE_PCI_DEVICE_ID, 0},
-    {SP_CU_DEVICE_COMPUTE_CAPABILITY_MAJOR, 9},
-    {SP_CU_DEVICE_COMPUTE_CAPABILITY_MINOR, 0},
-    {SP_CU_DEVICE_MANAGED_MEMORY, 1},
-    {SP_CU_DEVICE_CONCURRENT_MANAGED_ACCESS, 1},
-    {SP_CU_DEVICE_MEMORY_POOLS_SUPPORTED, 1},
-};
-
-static bool find_attribute(int attribute, int device, int node, int *value_out)
-{
-    if (attribute == SP_CU_DEVICE_PCI_BUS_ID) {
-        *value_out = FIRST_BUS + device;
-        return true;
-    }
-    if (attribute == SP_CU_DEVICE_MEMPOOL_SUPPORTED_HANDLE_TYPES) {
-        *value_out = sp_model_pool_handle_types();
-        return true;
-    }
-    if (attribute == SP_CU_DEVICE_HOST_MEMORY_POOLS_SUPPORTED ||
-        attribute == SP_CU_DEVICE_HOST_NUMA_MEMORY_POOLS_SUPPORTED) {
-        *value_out = sp_model_switch(SP_SWITCH_host_pools) == 0;
-        return true;
-    }
-    if (attribute == SP_CU_DEVICE_HOST_NUMA_ID) {
-        *value_out = node;
-        return true;
-    }
-    for (size_t i = 0; i < SP_ARRAY_SIZE(constants); i++) {
-        if (constants[i].attribute == attribute) {
-            *value_out = constants[i].value;
-            return true;
-        }
-    }
-    return false;
-}
-
-sp_cu_result sp_model_cuDeviceGetAttribute(int *value_out, int attribute, sp_cu_device device)
-{
-    int node = attribute == SP_CU_DEVICE_HOST_NUMA_ID ? host_node() : 0;
-    sp_cu_result result;
-
-    SP_MODEL_ENTER(cuDeviceGetAttribute);
-    result = check(value_out, device);
-    if (result == SP_CU_SUCCESS && !find_attribute(attribute, device, node, value_out))
-        result = SP_CU_INVALID_VALUE;
     return sp_model_leave(result);
 }
 

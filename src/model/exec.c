@@ -178,6 +178,7 @@ static void delete_exec(struct sp_model_exec *exec)
         exec->next->link = exec->link;
     free(exec->places);
     free(exec->shares);
+    sp_mark_fini(&exec->ended);
     free(exec);
 }
 

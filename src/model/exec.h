@@ -5,6 +5,7 @@
 #define SP_MODEL_EXEC_H
 
 #include "src/model/graph_memory.h"
+#include "src/model/shapes.h"
 
 /* An executable's own copy of a graph's nodes: each comes after those that it depends on. */
 struct sp_model_steps {
@@ -50,6 +51,7 @@ struct sp_model_exec {
     bool is_attached;
     uint64_t stream_id;   /* if attached: whose memory it shares */
     struct sp_point last; /* where its last launch ends; seq 0 before the first */
+    struct sp_mark ended; /* the same with what is known there, where races are looked for */
     unsigned n_in_flight; /* launches that have not ended */
     struct sp_model_exec *next_of_graph;
     struct sp_model_exec *next, **link; /* in the list of all */
@@ -76,11 +78,8 @@ sp_cu_result sp_model_steps_visit(const struct sp_model_steps *steps, sp_model_s
 sp_cu_result sp_model_steps_execute(const struct sp_model_steps *steps, sp_model_step_fn visit,
                                     void *arg);
 
-/* The range of addresses that a step reads (`source`) or writes; the size is 0 if none. */
-struct sp_model_extent {
-    uintptr_t address;
-    size_t size;
-};
+/* The range of addresses that a step reads (`source`) or writes; the size is 0 if none. What
+ * kernels use is told by sp_model_kernel_range(). */
 struct sp_model_extent sp_model_step_extent(const struct sp_model_work *work, bool is_source);
 
 /* Uses and frees of the graphs' allocations that are not ordered as they must be are said, as
@@ -112,6 +111,10 @@ bool sp_model_exec_is_idle(const struct sp_model_exec *exec);
 
 /* Memory for its launches in a stream, ahead of the first (GMEM-06). */
 sp_cu_result sp_model_exec_upload(struct sp_model_exec *exec, struct sp_model_stream *stream);
+
+/* A value that a stream waits for or writes becomes its next operation (values.c). */
+sp_cu_result sp_model_submit_work_value(struct sp_model_stream *stream,
+                                        const struct sp_model_work *work);
 
 /* What a step does that is no allocation and has no parts becomes the stream's next operation,
  * if it does anything. */

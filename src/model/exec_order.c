@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "src/model/exec.h"
+#include "src/model/kernels.h"
 #include "src/util/util.h"
 
 #define NO_STEP SIZE_MAX
@@ -176,11 +177,9 @@ static bool is_use_ordered(const struct chains *chains, uintptr_t address, size_
     return !is_concerned;
 }
 
-static bool check_extent(const struct chains *chains, const struct sp_model_work *work,
-                         bool is_source, size_t step)
+static bool check_extent(const struct chains *chains, struct sp_model_extent extent,
+                         size_t step)
 {
-    struct sp_model_extent extent = sp_model_step_extent(work, is_source);
-
     if (extent.size == 0 || is_use_ordered(chains, extent.address, step))
         return true;
     if (sp_model_switch(SP_SWITCH_graph_unordered) == DIAGNOSED)
@@ -205,12 +204,19 @@ static bool check_free(const struct chains *chains, const struct sp_model_alloc 
 static bool check_step(const struct chains *chains, const struct sp_model_work *work,
                        size_t step)
 {
-    bool is_ordered;
+    struct sp_model_extent extent;
+    bool is_ordered = true;
 
     if (work->type == SP_CU_NODE_MEM_FREE)
         return check_free(chains, work->alloc, step);
-    is_ordered = check_extent(chains, work, true, step);
-    return check_extent(chains, work, false, step) && is_ordered;
+    if (work->type == SP_CU_NODE_KERNEL) {
+        for (size_t i = 0;
+             sp_model_kernel_range(work->kernel, i, &extent.address, &extent.size); i++)
+            is_ordered = check_extent(chains, extent, step) && is_ordered;
+        return is_ordered;
+    }
+    is_ordered = check_extent(chains, sp_model_step_extent(work, true), step);
+    return check_extent(chains, sp_model_step_extent(work, false), step) && is_ordered;
 }
 
 static bool check(const struct sp_model_steps *steps)

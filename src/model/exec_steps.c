@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/model/exec.h"
+#include "src/model/kernels.h"
 #include "src/util/util.h"
 
 /* ---- copying ----------------------------------------------------------------------------- */
@@ -54,6 +55,8 @@ static sp_cu_result copy_node(const struct sp_model_node *node, struct sp_model_
     step->origin = node->handle;
     if (sp_model_work_is_memory(&step->work))
         sp_model_alloc_get(step->work.alloc);
+    if (step->work.type == SP_CU_NODE_KERNEL)
+        sp_model_kernel_get(step->work.kernel);
     return copy_edges(node, step) ? copy_parts(&node->work, step) : SP_CU_OUT_OF_MEMORY;
 }
 
@@ -87,6 +90,8 @@ static void fini_step(struct sp_model_step *step)
 {
     if (sp_model_work_is_memory(&step->work))
         sp_model_alloc_put(step->work.alloc);
+    if (step->work.type == SP_CU_NODE_KERNEL)
+        sp_model_kernel_put(step->work.kernel);
     for (size_t i = 0; i < step->n_parts; i++)
         sp_model_steps_fini(&step->parts[i]);
     free(step->parts);
@@ -118,6 +123,8 @@ static sp_cu_result rebuild_step(const struct sp_model_step *step, struct sp_mod
         dependencies[i] = nodes[step->dependencies[i]];
     if (result == SP_CU_SUCCESS && step->is_disabled)
         work = (struct sp_model_work){.type = SP_CU_NODE_EMPTY};
+    if (result == SP_CU_SUCCESS && work.type == SP_CU_NODE_KERNEL)
+        sp_model_kernel_get(work.kernel);
     if (result == SP_CU_SUCCESS && work.type == SP_CU_NODE_GRAPH)
         result = sp_model_steps_rebuild(&step->parts[0], &work.child);
     if (result == SP_CU_SUCCESS) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/model/kernels.h"
 #include "src/model/tickets.h"
 #include "src/util/util.h"
 
@@ -69,6 +70,8 @@ void sp_model_work_release(struct sp_model_work *work)
 {
     if (work->type == SP_CU_NODE_GRAPH)
         sp_model_graph_delete(work->child);
+    if (work->type == SP_CU_NODE_KERNEL)
+        sp_model_kernel_put(work->kernel);
     if (sp_model_work_is_memory(work))
         sp_model_alloc_put(work->alloc);
     if (work->type != SP_CU_NODE_CONDITIONAL)

@@ -30,7 +30,7 @@ struct sp_model_node *sp_model_graph_add(struct sp_model_graph *graph,
                                          const struct sp_cu_edge_data *edges,
                                          size_t n_dependencies);
 
-/* What work points to goes: children, bodies, one reference of an allocation. */
+/* What work points to goes: children, bodies, one reference of an allocation or of a launch. */
 void sp_model_work_release(struct sp_model_work *work);
 
 /* It allocates or frees. */
@@ -61,8 +61,8 @@ void sp_model_node_cut(struct sp_model_node *node, size_t i);
 bool sp_model_node_depend(struct sp_model_node *node, struct sp_model_node *dependency,
                           const struct sp_cu_edge_data *edge);
 
-/* Whether edge data means anything. Only kernels have ports, and the model has none: it takes
- * them of any node, so that a program's way with them can be tested. */
+/* Whether edge data means anything. Only kernels have ports, and those of the model use none:
+ * it takes them of any node, so that a program's way with them can be tested. */
 bool sp_model_edges_are_valid(const struct sp_cu_edge_data *edges, size_t n);
 bool sp_model_edge_is_default(const struct sp_cu_edge_data *edge);
 
@@ -72,25 +72,14 @@ struct sp_model_graph *sp_model_graph_around(const struct sp_model_graph *graph)
 /* A stream is capturing into the graph, or into one inside it. */
 bool sp_model_graph_is_captured(const struct sp_model_graph *graph);
 
-/* What parameters say of a node that owns nothing, checked: INVALID_VALUE, INVALID_CONTEXT;
- * NOT_SUPPORTED for nodes that own something, and those that the model has not. */
+/* What parameters say of a node that owns nothing but a launch's arguments, of which the work
+ * has a reference, checked: INVALID_VALUE, INVALID_CONTEXT, INVALID_HANDLE; NOT_SUPPORTED for
+ * nodes that own something else, and those that the model has not. */
 sp_cu_result sp_model_work_of(const struct sp_cu_node_params *params,
                               struct sp_model_work *work_out);
 
 /* Whether the bytes that such a node does not use are 0. */
 bool sp_model_params_are_clean(const struct sp_cu_node_params *params);
-
-/* One side of a copy: `x_bytes` into row y of slice z. */
-struct sp_model_side {
-    int type; /* SP_CU_MEMORY_TYPE_... */
-    uintptr_t base;
-    size_t x_bytes, y, z;
-    size_t pitch;         /* [bytes] from a row to the next */
-    size_t height;        /* [rows] from a slice to the next */
-    size_t lod;           /* 0: of arrays only */
-    const void *reserved; /* NULL */
-};
-struct sp_model_side sp_model_side_of(const struct sp_cu_memcpy3d *copy, bool is_source);
 
 /* Whether nodes that allocate and free may be added: not inside another graph (GNODE-25, 26,
  * 33). */

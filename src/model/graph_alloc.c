@@ -10,6 +10,7 @@
 
 #include "src/model/graph_memory.h"
 #include "src/model/mempool.h"
+#include "src/model/protect.h"
 #include "src/util/util.h"
 
 /* ---- parameters -------------------------------------------------------------------------- */
@@ -255,6 +256,7 @@ void sp_model_alloc_unbind(struct sp_model_node *node)
 void sp_model_alloc_begin(struct sp_model_alloc *alloc, struct sp_point at)
 {
     SP_ASSERT(alloc->segment->is_backed && alloc->segment->live == NULL);
+    sp_model_races_forget(alloc->segment->memory.base, alloc->segment->memory.size);
     alloc->segment->n_holds++;
     alloc->segment->live = alloc;
     alloc->allocated_at = at;
@@ -302,7 +304,8 @@ static sp_cu_result free_live(struct sp_model_alloc *alloc, struct sp_model_stre
         return SP_CU_SUCCESS;
     }
     /* The free has its place in the stream before the allocation goes. */
-    result = sp_model_submit(stream, SP_OP_FREE, 0, NULL, NULL, &at);
+    result = sp_model_submit_free(stream, alloc->block, alloc->allocated_at,
+                                  alloc->segment->memory.base, alloc->params.size, &at);
     if (result == SP_CU_SUCCESS)
         sp_model_alloc_end(alloc, stream, at);
     return result;

@@ -4,11 +4,14 @@
 
 #include "src/model/graph.h"
 
+#include "src/model/kernels.h"
 #include "src/util/util.h"
 
 static sp_cu_result copy_work(const struct sp_model_work *work, struct sp_model_work *copy_out)
 {
     *copy_out = *work;
+    if (work->type == SP_CU_NODE_KERNEL)
+        sp_model_kernel_get(work->kernel);
     if (work->type != SP_CU_NODE_GRAPH)
         return SP_CU_SUCCESS;
     return sp_model_graph_clone(work->child, &copy_out->child);

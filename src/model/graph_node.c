@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Adding nodes: where they belong, and those that own something: allocations, graphs inside
- * graphs, conditions. The model has no kernels, and so no nodes of that type: NOT_SUPPORTED. */
+ * graphs, conditions. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -289,6 +289,19 @@ sp_cu_result sp_model_cuGraphAddEmptyNode(sp_cu_node *node_out, sp_cu_graph grap
     struct sp_cu_node_params params = {.type = SP_CU_NODE_EMPTY};
 
     SP_MODEL_ENTER(cuGraphAddEmptyNode);
+    return sp_model_leave(add(node_out, graph, dependencies, n, NULL, &params));
+}
+
+sp_cu_result sp_model_cuGraphAddKernelNode(sp_cu_node *node_out, sp_cu_graph graph,
+                                           const sp_cu_node *dependencies, size_t n,
+                                           const struct sp_cu_kernel_params *kernel)
+{
+    struct sp_cu_node_params params = {.type = SP_CU_NODE_KERNEL};
+
+    SP_MODEL_ENTER(cuGraphAddKernelNode);
+    if (kernel == NULL)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    params.kernel = *kernel;
     return sp_model_leave(add(node_out, graph, dependencies, n, NULL, &params));
 }
 

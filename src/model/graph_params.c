@@ -4,6 +4,7 @@
 
 #include "src/model/graph.h"
 
+#include "src/model/kernels.h"
 #include "src/util/util.h"
 
 /* The node, if there is somewhere to write to and it has that type; else NULL. */
@@ -23,6 +24,20 @@ sp_cu_result sp_model_cuGraphNodeGetType(sp_cu_node handle, int *type_out)
     if (node == NULL || type_out == NULL)
         return sp_model_leave(SP_CU_INVALID_VALUE);
     *type_out = node->work.type;
+    return sp_model_leave(SP_CU_SUCCESS);
+}
+
+/* The arguments stay the node's. */
+sp_cu_result sp_model_cuGraphKernelNodeGetParams(sp_cu_node handle,
+                                                 struct sp_cu_kernel_params *params_out)
+{
+    const struct sp_model_node *node;
+
+    SP_MODEL_ENTER(cuGraphKernelNodeGetParams);
+    node = node_of(handle, SP_CU_NODE_KERNEL, params_out);
+    if (node == NULL)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    sp_model_kernel_params(node->work.kernel, params_out);
     return sp_model_leave(SP_CU_SUCCESS);
 }
 
@@ -136,9 +151,11 @@ static sp_cu_result set_params(struct sp_model_node *node,
     if (params->type != node->work.type || !sp_model_params_are_clean(params))
         return SP_CU_INVALID_VALUE;
     result = sp_model_work_of(params, &work);
-    if (result == SP_CU_SUCCESS)
-        node->work = work;
-    return result;
+    if (result != SP_CU_SUCCESS)
+        return result;
+    sp_model_work_release(&node->work);
+    node->work = work;
+    return SP_CU_SUCCESS;
 }
 
 sp_cu_result sp_model_cuGraphNodeSetParams(sp_cu_node handle, struct sp_cu_node_params *params)
@@ -150,4 +167,18 @@ sp_cu_result sp_model_cuGraphNodeSetParams(sp_cu_node handle, struct sp_cu_node_
     if (node == NULL || params == NULL)
         return sp_model_leave(SP_CU_INVALID_VALUE);
     return sp_model_leave(set_params(node, params));
+}
+
+sp_cu_result sp_model_cuGraphKernelNodeSetParams(sp_cu_node handle,
+                                                 const struct sp_cu_kernel_params *kernel)
+{
+    struct sp_cu_node_params params = {.type = SP_CU_NODE_KERNEL};
+    struct sp_model_node *node;
+
+    SP_MODEL_ENTER(cuGraphKernelNodeSetParams);
+    node = sp_model_node_find(handle);
+    if (node == NULL || kernel == NULL)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    params.kernel = *kernel;
+    return sp_model_leave(set_params(node, &params));
 }

@@ -11,8 +11,11 @@
 #include <stdlib.h>
 
 #include "src/model/capture.h"
+#include "src/model/cost.h"
 #include "src/model/event.h"
 #include "src/model/exec.h"
+#include "src/model/kernels.h"
+#include "src/model/protect.h"
 #include "src/util/util.h"
 
 /* A launch that is being queued. */
@@ -63,6 +66,8 @@ static sp_cu_result check_step(struct sp_model_step *step, void *arg)
 {
     (void)arg;
     switch (step->work.type) {
+    case SP_CU_NODE_KERNEL:
+        return sp_model_kernel_check(step->work.kernel);
     case SP_CU_NODE_MEM_FREE:
         return check_free(step->work.alloc);
     case SP_CU_NODE_WAIT_EVENT:
@@ -109,24 +114,54 @@ static sp_cu_result submit_alloc(struct sp_model_stream *stream, struct sp_model
 
 static sp_cu_result submit_free(struct sp_model_stream *stream, struct sp_model_alloc *alloc)
 {
+    bool is_live = alloc->segment->live == alloc;
     struct sp_point at;
-    sp_cu_result result = sp_model_submit(stream, SP_OP_FREE, 0, NULL, NULL, &at);
+    sp_cu_result result = sp_model_submit_free(stream, alloc->block, alloc->allocated_at,
+                                               alloc->segment->memory.base,
+                                               is_live ? alloc->params.size : 0, &at);
 
-    if (result == SP_CU_SUCCESS && alloc->segment->live == alloc)
+    if (result == SP_CU_SUCCESS && is_live)
         sp_model_alloc_end(alloc, stream, at);
     return result;
 }
 
 /* Of the executable's own allocations the order of the graph has been looked at. */
 static sp_cu_result use(struct sp_model_stream *stream, struct sp_point at,
-                        struct sp_model_extent extent)
+                        struct sp_model_extent extent, enum sp_model_use_kind kind)
 {
     struct sp_model_segment *segment = sp_model_segment_find(extent.address);
 
     if (segment == NULL || !segment->is_launching)
-        return sp_model_use(stream, at, extent.address, extent.size);
+        return sp_model_use_as(stream, at, extent.address, extent.size, kind);
     sp_model_segment_use(segment, at);
+    sp_model_cost_use(stream, extent.address);
+    sp_model_races_use(stream, at, extent.address, extent.size, kind);
     return SP_CU_SUCCESS;
+}
+
+/* What a node does to its target. */
+static enum sp_model_use_kind kind_of(const struct sp_model_work *work)
+{
+    if (work->type == SP_CU_NODE_MEMCPY)
+        return SP_USE_COPY_WRITE;
+    return work->type == SP_CU_NODE_MEMSET ? SP_USE_SET : SP_USE_VALUE;
+}
+
+/* What the device does not reach makes the kernel fail when it is executed. */
+static sp_cu_result use_of_kernel(struct sp_model_stream *stream, struct sp_point at,
+                                  const struct sp_model_kernel *kernel)
+{
+    struct sp_model_extent extent;
+    sp_cu_result result = SP_CU_SUCCESS;
+
+    for (size_t i = 0; result == SP_CU_SUCCESS &&
+                       sp_model_kernel_range(kernel, i, &extent.address, &extent.size);
+         i++) {
+        if (extent.size > 0 &&
+            sp_model_can_use(stream, extent.address, extent.size) == SP_CU_SUCCESS)
+            result = use(stream, at, extent, SP_USE_KERNEL);
+    }
+    return result;
 }
 
 static sp_cu_result use_all(struct sp_model_stream *stream, const struct sp_model_work *work)
@@ -136,10 +171,12 @@ static sp_cu_result use_all(struct sp_model_stream *stream, const struct sp_mode
     struct sp_point at;
     sp_cu_result result = sp_model_prepare(stream, &at);
 
+    if (result == SP_CU_SUCCESS && work->type == SP_CU_NODE_KERNEL)
+        result = use_of_kernel(stream, at, work->kernel);
     if (result == SP_CU_SUCCESS && source.size > 0)
-        result = use(stream, at, source);
+        result = use(stream, at, source, SP_USE_COPY_READ);
     if (result == SP_CU_SUCCESS && target.size > 0)
-        result = use(stream, at, target);
+        result = use(stream, at, target, kind_of(work));
     return result;
 }
 
@@ -186,6 +223,7 @@ static sp_cu_result wait_for_earlier(const struct launch *launch)
     struct sp_clock waits = {.n_points = 0};
     sp_cu_result result = SP_CU_SUCCESS;
 
+    sp_model_races_follow(launch->stream, &exec->ended);
     add_wait(&waits, exec->last, launch->stream);
     for (size_t i = 0; i < exec->n_places; i++) {
         const struct sp_clock *pending = &exec->places[i].segment->pending;
@@ -223,6 +261,7 @@ static sp_cu_result submit_landing(const struct launch *launch)
     if (result == SP_CU_SUCCESS) {
         launch->exec->n_in_flight++;
         sp_model_exec_note_launch(launch->exec, at);
+        sp_model_races_note_end(launch->stream, &launch->exec->ended);
     }
     return result;
 }
@@ -235,6 +274,7 @@ static sp_cu_result submit_all(struct launch *launch)
     sp_cu_result result = free_left(launch), landed;
 
     mark_places(exec, true);
+    sp_model_races_launch(&exec->steps);
     if (result == SP_CU_SUCCESS)
         result = wait_for_earlier(launch);
     if (result == SP_CU_SUCCESS)

@@ -12,6 +12,7 @@
 #include "numa/segment.h"
 #include "numa/topo_bind.h"
 #include "src/model/private.h"
+#include "src/model/protect.h"
 #include "src/util/util.h"
 
 /* Where device 0's addresses begin and how far the next one's are, if they are free there:
@@ -85,11 +86,26 @@ bool sp_model_memory_overlaps(uintptr_t base, size_t size)
            (above < memory.n && memory.all[above]->base - base < size);
 }
 
-bool sp_model_memory_is_known(uintptr_t address, size_t size)
+bool sp_model_memory_is_pageable(uintptr_t address, size_t size)
 {
     const struct sp_model_memory *found = sp_model_memory_find(address);
 
-    return found != NULL && size <= found->size - (address - found->base);
+    return sp_model_device_of(address) < 0 &&
+           (found == NULL || size > found->size - (address - found->base));
+}
+
+bool sp_model_memory_is_device_only(uintptr_t address)
+{
+    const struct sp_model_memory *found = sp_model_memory_find(address);
+
+    return found != NULL && sp_model_device_of(address) >= 0 &&
+           found->kind != SP_MEMORY_MANAGED;
+}
+
+bool sp_model_memory_is_awaited(uintptr_t target, size_t size, uintptr_t source)
+{
+    return sp_model_memory_is_pageable(target, size) ||
+           (sp_model_device_of(target) < 0 && sp_model_device_of(source) < 0);
 }
 
 bool sp_model_memory_add(struct sp_model_memory *added)
@@ -109,6 +125,7 @@ bool sp_model_memory_add(struct sp_model_memory *added)
     memmove(memory.all + above + 1, memory.all + above,
             (memory.n - above) * sizeof(struct sp_model_memory *));
     memory.all[above] = added;
+    sp_model_races_forget(added->base, added->size);
     memory.n++;
     added->id = ++memory.last_id;
     return true;
@@ -119,6 +136,7 @@ void sp_model_memory_remove(struct sp_model_memory *removed)
     size_t at = find_above(removed->base) - 1;
 
     SP_ASSERT(memory.all[at] == removed);
+    sp_model_races_forget(removed->base, removed->size);
     memory.n--;
     memmove(memory.all + at, memory.all + at + 1,
             (memory.n - at) * sizeof(struct sp_model_memory *));
@@ -150,14 +168,20 @@ static bool open_range(int device)
     if (hole == NULL)
         return false;
     if (size > BASE_DISTANCE || !sp_reserve_at(base, size)) {
-        if (sp_reserve(size, ALIGN_LARGE, &base) != STARPOOL_OK) {
-            free(hole);
-            return false;
-        }
+        if (sp_reserve(size, ALIGN_LARGE, &base) != STARPOOL_OK)
+            goto err_hole;
     }
+    if (!sp_model_protect_open(device, (uintptr_t)base, size))
+        goto err_range;
     *hole = (struct hole){.base = (uintptr_t)base, .size = size};
     *range = (struct range){.base = (uintptr_t)base, .size = size, .holes = hole};
     return true;
+
+err_range:
+    sp_unreserve(base, size);
+err_hole:
+    free(hole);
+    return false;
 }
 
 static size_t align_of(size_t size)
@@ -242,15 +266,24 @@ static bool map_at(void *base, size_t size, int file, uint64_t offset)
     int flags =
         MAP_FIXED | (file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED);
 
+    if (sp_model_protect_has((uintptr_t)base))
+        return sp_model_protect_map((uintptr_t)base, size, file, offset);
     return mmap(base, size, PROT_READ | PROT_WRITE, flags, file, (off_t)offset) != MAP_FAILED;
+}
+
+static void unmap_view(void *base, size_t size)
+{
+    if (mmap(base, size, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+             0) == MAP_FAILED)
+        (void)madvise(base, size, MADV_DONTNEED);
 }
 
 /* Take the memory away, and keep the addresses: using them is caught. */
 static void unmap_at(void *base, size_t size)
 {
-    if (mmap(base, size, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-             0) == MAP_FAILED)
-        (void)madvise(base, size, MADV_DONTNEED);
+    unmap_view(base, size);
+    if (sp_model_protect_has((uintptr_t)base))
+        unmap_view(sp_model_alias((uintptr_t)base), size);
 }
 
 /* Anywhere, on the node; without the lock. */
@@ -328,6 +361,11 @@ bool sp_model_back(void *base, size_t size)
     return map_at(base, size, -1, 0);
 }
 
+bool sp_model_remap(void *base, size_t size, int file, uint64_t offset)
+{
+    return map_at(base, size, file, offset);
+}
+
 void sp_model_unback(void *base, size_t size)
 {
     unmap_at(base, size);
@@ -353,6 +391,7 @@ void sp_model_memory_reset(void)
     for (int i = 0; i < SP_MODEL_MAX_DEVICES; i++) {
         struct range *range = &memory.ranges[i];
 
+        sp_model_protect_close(i);
         if (range->size != 0)
             sp_unreserve((void *)range->base, range->size);
         while (range->holes != NULL) {

@@ -63,8 +63,23 @@ void *sp_model_reserve(int device, size_t size);
 bool sp_model_back(void *base, size_t size);
 void sp_model_unback(void *base, size_t size);
 
+/* Put a part of a file in the place of what is mapped there; false if that fails. */
+bool sp_model_remap(void *base, size_t size, int file, uint64_t offset);
+
 /* The device in whose own range of addresses an address is, mapped or not; else -1. */
 int sp_model_device_of(uintptr_t address);
+
+/* The host's own memory, which the driver does not know all of: it may change when a call is
+ * over, and must not do so by itself afterwards. */
+bool sp_model_memory_is_pageable(uintptr_t address, size_t size);
+
+/* Memory that only devices use: the host must not touch it, and need not wait for what is done
+ * there. */
+bool sp_model_memory_is_device_only(uintptr_t address);
+
+/* Whether a stream's copy is over when its call is, unless it is captured: what is not pinned
+ * is written by way of memory of the driver's, and the host copies its own memory itself. */
+bool sp_model_memory_is_awaited(uintptr_t target, size_t size, uintptr_t source);
 
 /* The free of cuMemAlloc() memory in a stream's order, for cuMemFreeAsync(): INVALID_VALUE if
  * none begins there. */

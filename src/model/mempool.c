@@ -6,6 +6,7 @@
 #include "src/model/mempool.h"
 
 #include "src/model/capture.h"
+#include "src/model/protect.h"
 #include "src/util/util.h"
 
 static const struct sp_point by_host = {.slot = SP_SLOT_HOST};
@@ -178,9 +179,12 @@ sp_cu_result sp_model_cuMemAllocFromPoolAsync(sp_cu_ptr *ptr_out, size_t size, s
 static sp_cu_result give_block(struct sp_model_pool *pool, const struct sp_reuse_block *found,
                                struct sp_point at)
 {
+    const struct sp_model_block *block = found->cookie;
+
     if (!sp_model_pool_feed(pool) ||
         sp_reuse_give(pool->reuse, found->start, at) != STARPOOL_OK)
         return SP_CU_OUT_OF_MEMORY;
+    sp_model_freed_add(found->start, found->size, block->id, true, at);
     sp_model_block_delete(found->cookie);
     if (at.slot != SP_SLOT_HOST)
         sp_model_pool_note_free(pool, at, found->size);
@@ -199,18 +203,27 @@ static void keep_uses(const struct sp_reuse_block *found)
                         &block->uses);
 }
 
+/* [bytes] How much of a freed block is filled. Other processes may use those of a pool that can
+ * be shared, in an order that is not known here. */
+static size_t filled_size(const struct sp_model_pool *pool, const struct sp_reuse_block *found)
+{
+    return pool->shared.file < 0 ? found->size : 0;
+}
+
 /* The free has its place in the stream before the block goes. */
 static sp_cu_result free_block(struct sp_model_pool *pool, uintptr_t start,
                                struct sp_model_stream *stream)
 {
     struct sp_reuse_block found;
     struct sp_point at;
-    sp_cu_result result = sp_model_submit(stream, SP_OP_FREE, 0, NULL, NULL, &at);
+    sp_cu_result result;
 
-    if (result != SP_CU_SUCCESS)
-        return result;
     if (!sp_reuse_find(pool->reuse, start, &found) || found.start != start)
         return SP_CU_INVALID_VALUE;
+    result = sp_model_submit_free(stream, found.cookie, found.alloc, start,
+                                  filled_size(pool, &found), &at);
+    if (result != SP_CU_SUCCESS)
+        return result;
     if (!sp_model_block_check_free(found.cookie, found.alloc, start, stream))
         keep_uses(&found);
     return give_block(pool, &found, at);
@@ -321,7 +334,9 @@ sp_cu_result sp_model_pool_free_now(uintptr_t address)
     sp_model_pool_pin(pool);
     at = free_now_point();
     if (find_block(memory, address, false, &found)) {
-        if (!sp_model_block_check_free_now(found.cookie, found.alloc, address))
+        if (sp_model_block_check_free_now(found.cookie, found.alloc, address))
+            sp_model_poison_now(address, filled_size(pool, &found));
+        else
             keep_uses(&found);
         result = give_block(pool, &found, at);
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/heap/checker.h"
+#include "src/model/protect.h"
 #include "src/util/util.h"
 
 #define HEAP_LINE 64 /* what the heap's memory is aligned to */
@@ -263,26 +264,35 @@ static void check(void)
         sp_model_violation("%s", news);
 }
 
-static sp_cu_result take(struct sp_model_pool *pool, size_t size,
-                         struct sp_model_stream *stream, struct sp_point at,
-                         uintptr_t *start_out)
+/* A range that needs no waiting. */
+static bool take_ready(struct sp_model_pool *pool, size_t size, struct sp_point at,
+                       uintptr_t *start_out)
 {
     struct sp_reuse_block block;
     struct sp_edge edge;
 
+    if (!sp_reuse_take(pool->reuse, size, at, &block, &edge))
+        return false;
+    if (edge.kind == SP_EDGE_FRESH)
+        sp_model_poison_fresh(block.start, block.size);
+    *start_out = block.start;
+    return true;
+}
+
+static sp_cu_result take(struct sp_model_pool *pool, size_t size,
+                         struct sp_model_stream *stream, struct sp_point at,
+                         uintptr_t *start_out)
+{
     if (!sp_model_pool_feed(pool))
         return SP_CU_OUT_OF_MEMORY;
-    if (sp_reuse_take(pool->reuse, size, at, &block, &edge)) {
-        *start_out = block.start;
+    if (take_ready(pool, size, at, start_out))
         return SP_CU_SUCCESS;
-    }
     if (!grow(pool, size))
         return sp_model_pool_feed(pool) ? take_waiting(pool, size, stream, at, start_out)
                                         : SP_CU_OUT_OF_MEMORY;
-    if (!sp_model_pool_feed(pool) || !sp_reuse_take(pool->reuse, size, at, &block, &edge))
-        return SP_CU_OUT_OF_MEMORY;
-    *start_out = block.start;
-    return SP_CU_SUCCESS;
+    return sp_model_pool_feed(pool) && take_ready(pool, size, at, start_out)
+               ? SP_CU_SUCCESS
+               : SP_CU_OUT_OF_MEMORY;
 }
 
 sp_cu_result sp_model_pool_take(struct sp_model_pool *pool, size_t size,
@@ -291,6 +301,8 @@ sp_cu_result sp_model_pool_take(struct sp_model_pool *pool, size_t size,
 {
     sp_cu_result result = take(pool, size, stream, at, start_out);
 
+    if (result == SP_CU_SUCCESS)
+        sp_model_races_forget(*start_out, size);
     check();
     return result;
 }

@@ -7,12 +7,16 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/heap/checker.h"
 #include "src/model/capture.h"
 #include "src/model/graph.h"
+#include "src/model/kernels.h"
+#include "src/model/protect.h"
+#include "src/model/races.h"
 #include "src/util/options.h"
 #include "src/util/util.h"
 
@@ -112,18 +116,48 @@ static uint64_t peers_from_option(void)
     return peers;
 }
 
+/* How many of the devices CUDA_VISIBLE_DEVICES leaves, as the driver reads it: all of them
+ * without it, else those of a list of ordinals up to the first that there is not; a list that
+ * names one twice leaves none. The devices are alike, and are counted from 0 again. */
+static unsigned n_visible(unsigned n_devices)
+{
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+    uint64_t seen = 0;
+    unsigned n = 0;
+    char *end;
+
+    if (text == NULL)
+        return n_devices;
+    for (;; text = end + 1) {
+        unsigned long ordinal = strtoul(text, &end, 10);
+
+        if (end == text || (*end != ',' && *end != '\0') || ordinal >= n_devices)
+            return n;
+        if (seen >> ordinal & 1)
+            return 0;
+        seen |= (uint64_t)1 << ordinal;
+        n++;
+        if (*end == '\0')
+            return n;
+    }
+}
+
 void starpool_model_config_init(struct starpool_model_config *config)
 {
     uint64_t n_devices = sp_option_number(SP_OPTION_MODEL_DEVICES);
 
     *config = (struct starpool_model_config){
         .struct_size = sizeof(*config),
-        .n_devices =
-            (unsigned)(n_devices < SP_MODEL_MAX_DEVICES ? n_devices : SP_MODEL_MAX_DEVICES),
+        .n_devices = n_visible((unsigned)sp_min(n_devices, SP_MODEL_MAX_DEVICES)),
         .device_memory = sp_option_number(SP_OPTION_MODEL_MEMORY),
         .peers = peers_from_option(),
         .exec = sp_option_number(SP_OPTION_MODEL_EXEC) == 0 ? STARPOOL_MODEL_THREADS
                                                             : STARPOOL_MODEL_INLINE,
+        .cost = sp_option_number(SP_OPTION_MODEL_COST) == 0 ? STARPOOL_MODEL_COST_NONE
+                                                            : STARPOOL_MODEL_COST_STARPU,
+        .has_delays = sp_option_number(SP_OPTION_MODEL_DELAYS) != 0,
+        .is_protected = sp_option_number(SP_OPTION_MODEL_PROTECT) != 0,
+        .finds_races = sp_option_number(SP_OPTION_MODEL_RACES) != 0,
     };
 }
 
@@ -137,24 +171,39 @@ void sp_model_make_ready(void)
     sp_order_init(&model.order);
     if (sp_option_number(SP_OPTION_CHECKS) >= 2)
         model.order.checker = sp_checker_create();
+    sp_model_protect_start();
     sp_model_devices_reset();
     sp_model_switches_reset();
     sp_model_faults_reset();
 }
 
-static bool is_valid(const struct starpool_model_config *config)
+/* What every program's struct has; members behind it came with later versions. */
+#define FIRST_SIZE offsetof(struct starpool_model_config, cost)
+
+/* What the program has of the members; the options say the rest. False if it is not valid. */
+static bool read_config(const struct starpool_model_config *config,
+                        struct starpool_model_config *read_out)
 {
-    return config != NULL && config->struct_size >= sizeof(*config) &&
-           config->n_devices <= SP_MODEL_MAX_DEVICES &&
-           config->device_memory <= SIZE_MAX / 64 &&
-           (config->exec == STARPOOL_MODEL_THREADS || config->exec == STARPOOL_MODEL_INLINE);
+    if (config == NULL || config->struct_size < FIRST_SIZE)
+        return false;
+    starpool_model_config_init(read_out);
+    memcpy(read_out, config,
+           config->struct_size < sizeof(*config) ? FIRST_SIZE : sizeof(*config));
+    read_out->struct_size = sizeof(*read_out);
+    return read_out->n_devices <= SP_MODEL_MAX_DEVICES &&
+           read_out->device_memory <= SIZE_MAX / 64 &&
+           (read_out->exec == STARPOOL_MODEL_THREADS ||
+            read_out->exec == STARPOOL_MODEL_INLINE) &&
+           (read_out->cost == STARPOOL_MODEL_COST_NONE ||
+            read_out->cost == STARPOOL_MODEL_COST_STARPU);
 }
 
 enum starpool_status starpool_model_configure(const struct starpool_model_config *config)
 {
     enum starpool_status status = STARPOOL_OK;
+    struct starpool_model_config read;
 
-    if (!is_valid(config))
+    if (!read_config(config, &read))
         return STARPOOL_EINVAL;
     if (sp_model_is_forked())
         return STARPOOL_EBUSY;
@@ -163,9 +212,9 @@ enum starpool_status starpool_model_configure(const struct starpool_model_config
     if (model.is_sealed || model.is_initialized) {
         status = STARPOOL_EBUSY;
     } else {
-        model.config = *config;
-        model.config.struct_size = sizeof(model.config);
+        model.config = read;
         model.is_chosen = true;
+        sp_model_protect_start();
         sp_model_devices_reset();
         sp_model_faults_reset();
     }
@@ -274,9 +323,12 @@ void sp_model_reset(void)
         sp_model_execs_reset();
         sp_model_graphs_reset();
         sp_model_graph_memory_reset();
+        sp_model_modules_reset();
         sp_model_events_reset();
         sp_model_pools_reset();
         sp_model_memory_reset();
+        sp_model_protect_reset();
+        sp_model_races_reset();
         sp_model_streams_reset();
         sp_model_contexts_reset();
         if (model.order.checker != NULL)

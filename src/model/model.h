@@ -16,6 +16,7 @@
 #include "src/heap/order.h"
 #include "src/heap/reuse.h"
 #include "src/model/memory.h"
+#include "src/model/races.h"
 #include "src/model/streams.h"
 
 #define SP_MODEL_MAX_DEVICES 16
@@ -97,6 +98,9 @@ struct sp_model_context {
     struct sp_model_stream *streams; /* that have not ended */
     struct sp_clock ended;           /* where streams ended that the host has not seen end */
     unsigned n_drops;                /* how often all of its streams have gone */
+    uint64_t id;                     /* unique for the life of the process */
+    size_t limits[SP_CU_N_LIMITS];   /* SP_CU_LIMIT_...; kept, and of no effect */
+    int cache_config;                /* SP_CU_CACHE_...; the same */
     struct sp_model_context *next;
 };
 
@@ -115,12 +119,18 @@ struct sp_model_context *sp_model_current(void);
 
 /* ---- pools (mempool.c, mempool_attr.c, access.c, ipc.c) ------------------------------ */
 
+/* As sp_model_use() below, for who knows what the operation does there. */
+sp_cu_result sp_model_use_as(struct sp_model_stream *stream, struct sp_point at,
+                             uintptr_t address, size_t size, enum sp_model_use_kind kind);
+
 /*
  * Accesses of stream operations to pool memory: [address, address + size) is used by operation
  * `at` of `stream`. Violations (not allocated, freed, not ordered after the allocation) are
  * said here; the use is kept for the check of the free. Called by every copy and memset, before
- * it is queued. INVALID_VALUE if part of the range is in no mapping and `address` is in a
- * device's range of addresses; other addresses are the host's own and are let through.
+ * it is queued. INVALID_VALUE if part of the range is in no mapping and `address` is in one or
+ * in a device's range of addresses; other addresses are the host's own and are let through.
+ * What the operation does there is not known, as of a kernel's arguments: see
+ * src/model/races.h.
  */
 sp_cu_result sp_model_use(struct sp_model_stream *stream, struct sp_point at, uintptr_t address,
                           size_t size);

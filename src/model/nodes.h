@@ -12,19 +12,28 @@
 #include "src/model/model.h"
 
 /* Kinds of handles: see src/model/tickets.h. */
-enum { SP_TICKET_GRAPH = 1, SP_TICKET_NODE, SP_TICKET_EXEC, SP_TICKET_OBJECT };
+enum {
+    SP_TICKET_GRAPH = 1,
+    SP_TICKET_NODE,
+    SP_TICKET_EXEC,
+    SP_TICKET_OBJECT,
+    SP_TICKET_MODULE,
+    SP_TICKET_FUNCTION,
+};
 
 struct sp_model_alloc;
 struct sp_model_capture;
 struct sp_model_exec;
 struct sp_model_graph;
+struct sp_model_kernel;
 struct sp_model_object;
 
-/* What a node does. Copied whole when a graph is cloned or instantiated, but for `child` and
- * `alloc`, which are told apart there. */
+/* What a node does. Copied whole when a graph is cloned or instantiated, but for `child`,
+ * `alloc` and `kernel`, which are told apart there. */
 struct sp_model_work {
     int type; /* SP_CU_NODE_... */
     union {
+        struct sp_model_kernel *kernel;  /* KERNEL: referenced */
         struct sp_cu_memcpy_params copy; /* one-dimensional or more */
         struct sp_cu_memset_params_v2 set;
         struct sp_cu_host_params host;
@@ -33,9 +42,9 @@ struct sp_model_work {
         struct sp_model_alloc *alloc; /* MEM_ALLOC, MEM_FREE: referenced */
         struct {                      /* BATCH_MEM_OP: one value that is awaited or written */
             sp_cu_ptr address;
-            uint32_t value;
+            uint64_t value;
             unsigned flags;
-            bool is_write;
+            bool is_write, is_wide; /* of 8 bytes */
         } value;
         struct { /* CONDITIONAL */
             struct sp_cu_conditional_params params;

@@ -8,11 +8,17 @@
 
 #include "numa/topo.h"
 #include "src/model/capture.h"
+#include "src/model/cost.h"
+#include "src/model/mempool.h"
 #include "src/model/private.h"
+#include "src/model/protect.h"
 #include "src/util/util.h"
 
 /* In the flags of memory: a free of it is queued. None of the driver's flags. */
 #define IS_BEING_FREED (1U << 31)
+
+/* [bytes] As the texture alignment of attributes.def. */
+#define PITCH_STEP 512
 
 /* What a free of device memory needs to know when it is executed. The memory may have gone with
  * its context by then, and other memory may be there. */
@@ -49,8 +55,13 @@ static sp_cu_result open_memory(struct sp_model_memory *memory)
         return SP_CU_OUT_OF_MEMORY;
     }
     memory->base = (uintptr_t)sp_model_map(memory->device, SP_NODE_HOST, memory->size, -1, 0);
-    if (memory->base != 0 && sp_model_memory_add(memory))
+    if (memory->base != 0 && sp_model_memory_add(memory)) {
+        if (memory->kind == SP_MEMORY_MANAGED)
+            sp_model_protect_share(memory->base, memory->size);
+        else
+            sp_model_poison_fresh(memory->base, memory->size);
         return SP_CU_SUCCESS;
+    }
     if (memory->base != 0)
         sp_model_unmap((void *)memory->base, memory->size, memory->device, SP_NODE_HOST);
     if (is_counted)
@@ -62,6 +73,8 @@ static sp_cu_result open_memory(struct sp_model_memory *memory)
 void sp_model_plain_close(struct sp_model_memory *memory)
 {
     sp_model_memory_remove(memory);
+    sp_model_freed_add(memory->base, memory->asked, memory->id, false,
+                       (struct sp_point){.slot = SP_SLOT_HOST});
     if (memory->kind != SP_MEMORY_REGISTERED)
         sp_model_unmap((void *)memory->base, memory->size, memory->device, SP_NODE_HOST);
     if (memory->kind == SP_MEMORY_DEVICE)
@@ -105,8 +118,10 @@ static sp_cu_result allocate(enum sp_model_memory_kind kind, size_t size, unsign
     if (memory == NULL)
         return SP_CU_OUT_OF_MEMORY;
     result = open_memory(memory);
-    if (result == SP_CU_SUCCESS)
-        *base_out = memory->base;
+    if (result != SP_CU_SUCCESS)
+        return result;
+    *base_out = memory->base;
+    sp_model_spend(kind == SP_MEMORY_HOST ? SP_COST_PINNING : SP_COST_DEVICE_ALLOC, size);
     return result;
 }
 
@@ -137,6 +152,28 @@ sp_cu_result sp_model_cuMemAlloc(sp_cu_ptr *ptr_out, size_t size)
     return sp_model_leave(result);
 }
 
+/* Rows begin at multiples of what copies and textures like. */
+sp_cu_result sp_model_cuMemAllocPitch(sp_cu_ptr *ptr_out, size_t *pitch_out, size_t width_bytes,
+                                      size_t height, unsigned element_bytes)
+{
+    size_t pitch = sp_round_up(width_bytes, PITCH_STEP), size = 0;
+    uintptr_t base = 0;
+    sp_cu_result result;
+
+    SP_MODEL_ENTER(cuMemAllocPitch);
+    if (pitch_out == NULL || width_bytes == 0 || height == 0 ||
+        (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    if (pitch == 0 || __builtin_mul_overflow(pitch, height, &size))
+        return sp_model_leave(SP_CU_OUT_OF_MEMORY);
+    result = allocate(SP_MEMORY_DEVICE, size, 0, ptr_out == NULL ? NULL : &base);
+    if (result == SP_CU_SUCCESS) {
+        *ptr_out = base;
+        *pitch_out = pitch;
+    }
+    return sp_model_leave(result);
+}
+
 sp_cu_result sp_model_cuMemAllocManaged(sp_cu_ptr *ptr_out, size_t size, unsigned flags)
 {
     uintptr_t base = 0;
@@ -160,11 +197,14 @@ static sp_cu_result free_plain(uintptr_t base)
     if (memory == NULL || (memory->flags & IS_BEING_FREED) != 0)
         return SP_CU_INVALID_VALUE;
     result = sp_model_context_finish(memory->context);
+    if (result == SP_CU_OUT_OF_MEMORY) /* Work may use it still. */
+        return result;
     /* Another thread may have freed it while the lock was given. */
     memory = find_base(base, KINDS_FREED);
     if (memory == NULL)
         return SP_CU_INVALID_VALUE;
     sp_model_plain_close(memory);
+    sp_model_spend(SP_COST_DEVICE_FREE, 0);
     return result;
 }
 
@@ -313,6 +353,8 @@ sp_cu_result sp_model_cuMemFreeHost(void *ptr)
     if (memory == NULL)
         return sp_model_leave(SP_CU_INVALID_VALUE);
     result = sp_model_context_finish(memory->context);
+    if (result == SP_CU_OUT_OF_MEMORY)
+        return sp_model_leave(result);
     memory = find_base((uintptr_t)ptr, 1U << SP_MEMORY_HOST);
     if (memory == NULL)
         return sp_model_leave(SP_CU_INVALID_VALUE);
@@ -340,10 +382,12 @@ sp_cu_result sp_model_cuMemHostRegister(void *ptr, size_t size, unsigned flags)
         return sp_model_leave(SP_CU_OUT_OF_MEMORY);
     memory->base = (uintptr_t)ptr;
     memory->size = size;
-    if (sp_model_memory_add(memory))
-        return sp_model_leave(SP_CU_SUCCESS);
-    free(memory);
-    return sp_model_leave(SP_CU_OUT_OF_MEMORY);
+    if (!sp_model_memory_add(memory)) {
+        free(memory);
+        return sp_model_leave(SP_CU_OUT_OF_MEMORY);
+    }
+    sp_model_spend(SP_COST_PINNING, size);
+    return sp_model_leave(SP_CU_SUCCESS);
 }
 
 sp_cu_result sp_model_cuMemHostUnregister(void *ptr)
@@ -369,5 +413,17 @@ sp_cu_result sp_model_cuMemHostGetDevicePointer(sp_cu_ptr *ptr_out, void *host, 
         (memory->kind != SP_MEMORY_HOST && memory->kind != SP_MEMORY_REGISTERED))
         return sp_model_leave(SP_CU_INVALID_VALUE);
     *ptr_out = (uintptr_t)host;
+    return sp_model_leave(SP_CU_SUCCESS);
+}
+
+sp_cu_result sp_model_cuMemHostGetFlags(unsigned *flags_out, void *host)
+{
+    const struct sp_model_memory *memory;
+
+    SP_MODEL_ENTER(cuMemHostGetFlags);
+    memory = sp_model_memory_find((uintptr_t)host);
+    if (flags_out == NULL || memory == NULL || memory->kind != SP_MEMORY_HOST)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    *flags_out = memory->flags;
     return sp_model_leave(SP_CU_SUCCESS);
 }

@@ -10,6 +10,7 @@
 
 #include "numa/topo.h"
 #include "src/model/private.h"
+#include "src/model/protect.h"
 #include "src/model/shared.h"
 #include "src/util/util.h"
 
@@ -25,10 +26,9 @@ static bool replace(const struct sp_model_memory *memory, const struct sp_shared
 
     if (copy == MAP_FAILED)
         return false;
-    memcpy(copy, (const void *)memory->base, memory->size);
+    memcpy(copy, sp_model_alias(memory->base), memory->size);
     munmap(copy, memory->size);
-    return mmap((void *)memory->base, memory->size, PROT_READ | PROT_WRITE,
-                MAP_SHARED | MAP_FIXED, shared->file, (off_t)SP_SHARED_DATA) != MAP_FAILED;
+    return sp_model_remap((void *)memory->base, memory->size, shared->file, SP_SHARED_DATA);
 }
 
 /* While no operation runs, and with the lock, so that none begins. */
@@ -171,6 +171,8 @@ sp_cu_result sp_model_cuIpcCloseMemHandle(sp_cu_ptr ptr)
     if (memory == NULL || memory->base != ptr || memory->kind != SP_MEMORY_OPENED)
         return sp_model_leave(SP_CU_INVALID_VALUE);
     result = sp_model_context_finish(memory->context);
+    if (result == SP_CU_OUT_OF_MEMORY)
+        return sp_model_leave(result);
     memory = sp_model_memory_find(ptr);
     if (memory != NULL && memory->base == ptr && memory->kind == SP_MEMORY_OPENED)
         sp_model_plain_close(memory);

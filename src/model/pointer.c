@@ -289,3 +289,16 @@ sp_cu_result sp_model_cuPointerGetAttributes(unsigned n_attributes, int *attribu
     return sp_model_leave(
         get_many_locked(n_attributes, attributes, values_out, (uintptr_t)ptr));
 }
+
+/* Copies of the model never come back before they must: there is nothing to be stricter about.
+ */
+sp_cu_result sp_model_cuPointerSetAttribute(const void *value, int attribute, sp_cu_ptr ptr)
+{
+    struct found found;
+
+    SP_MODEL_ENTER(cuPointerSetAttribute);
+    if (value == NULL || attribute != SP_CU_POINTER_SYNC_MEMOPS ||
+        !find_live((uintptr_t)ptr, &found) || is_host(&found))
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    return sp_model_leave(SP_CU_SUCCESS);
+}

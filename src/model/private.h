@@ -47,6 +47,9 @@ bool sp_model_device_resize(int device, uint64_t bytes);
 
 struct sp_model_context *sp_model_contexts(void);
 
+/* The limits and the cache configuration that a context begins with (context_query.c). */
+void sp_model_context_settle(struct sp_model_context *context);
+
 /* The handle's context, if it is alive; else NULL. */
 struct sp_model_context *sp_model_context_find(sp_cu_context handle);
 
@@ -104,6 +107,9 @@ void sp_model_stream_not_before(struct sp_model_stream *stream, uint64_t ns);
 
 /* The virtual clock of whatever is queued from now on is at least this. */
 void sp_model_host_not_before(uint64_t ns);
+
+/* The host spends so much time on the virtual clock. */
+void sp_model_host_spend(uint64_t ns);
 void sp_model_queue_reset(void);
 
 /* ---- run.c --------------------------------------------------------------------------- */
@@ -112,9 +118,10 @@ void sp_model_queue_reset(void);
 struct sp_model_op {
     struct sp_model_op *next;
     enum sp_model_op_kind kind;
-    uint64_t seq;    /* in the order */
-    uint64_t number; /* in the stream, from 1 */
-    uint64_t end_ns; /* virtual */
+    uint64_t seq;                    /* in the order */
+    uint64_t number;                 /* in the stream, from 1 */
+    uint64_t end_ns;                 /* virtual */
+    uint64_t duration_ns, queued_ns; /* virtual; with delays, when it was queued, really */
     bool is_running;
     sp_model_run_fn run;
     bool (*poll)(void *arg);
@@ -151,12 +158,6 @@ void sp_model_run_dress(const char *name);
 /* End every thread; what has not begun is not executed any more. Gives the lock meanwhile. */
 void sp_model_run_reset(void);
 
-/* ---- functions.c ---------------------------------------------------------------------- */
-
-/* The stream's next operation writes a value to an address, or waits for it there. */
-sp_cu_result sp_model_submit_value(struct sp_model_stream *stream, uintptr_t address,
-                                   uint32_t wanted, unsigned flags, bool is_write);
-
 /* ---- event.c, memory.c, plain.c ------------------------------------------------------ */
 
 void sp_model_events_drop(struct sp_model_context *context);
@@ -172,7 +173,7 @@ void sp_model_plain_close(struct sp_model_memory *memory);
 /* True if any of the range is memory that the model knows. */
 bool sp_model_memory_overlaps(uintptr_t base, size_t size);
 
-/* True if all of the range is in one memory that the model knows. */
-bool sp_model_memory_is_known(uintptr_t address, size_t size);
+/* Advice about managed memory is forgotten (advice.c). */
+void sp_model_advice_reset(void);
 
 #endif /* SP_MODEL_PRIVATE_H */

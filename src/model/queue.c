@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "src/model/cost.h"
 #include "src/model/private.h"
 #include "src/util/util.h"
 
@@ -26,14 +27,6 @@ struct sp_point sp_model_stream_last(const struct sp_model_stream *stream)
 
 /* ---- the virtual clock --------------------------------------------------------------- */
 
-uint64_t sp_model_duration_ns(enum sp_model_op_kind kind, int device, size_t bytes)
-{
-    (void)kind;
-    (void)device;
-    (void)bytes;
-    return 0;
-}
-
 void sp_model_stream_not_before(struct sp_model_stream *stream, uint64_t ns)
 {
     if (stream->clock_ns < ns)
@@ -44,6 +37,11 @@ void sp_model_host_not_before(uint64_t ns)
 {
     if (queue.host_ns < ns)
         queue.host_ns = ns;
+}
+
+void sp_model_host_spend(uint64_t ns)
+{
+    queue.host_ns += ns;
 }
 
 void sp_model_queue_reset(void)
@@ -84,6 +82,7 @@ sp_cu_result sp_model_prepare(struct sp_model_stream *stream, struct sp_point *a
 {
     sp_cu_result result = join_implied(stream);
 
+    stream->route = (struct sp_model_route){.devices = 0};
     if (result == SP_CU_SUCCESS) {
         *at_out = sp_model_stream_last(stream);
         at_out->seq++;
@@ -131,7 +130,11 @@ size_t sp_model_count_streams(const struct sp_model_context *context)
 static void append(struct sp_model_stream *stream, struct sp_model_op *op, size_t bytes)
 {
     sp_model_stream_not_before(stream, queue.host_ns);
-    stream->clock_ns += sp_model_duration_ns(op->kind, stream->context->device, bytes);
+    op->duration_ns =
+        sp_model_duration_ns(op->kind, stream->context->device, bytes, &stream->route);
+    op->queued_ns = sp_model_delay_now();
+    stream->route = (struct sp_model_route){.devices = 0};
+    stream->clock_ns += op->duration_ns;
     op->end_ns = stream->clock_ns;
     op->number = ++stream->n_ops;
     if (stream->last != NULL)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "src/model/cost.h"
+#include "src/model/protect.h"
 #include "src/util/util.h"
 
 /* [ns] How often something is looked at that nobody announces: a value in memory, another
@@ -109,7 +111,23 @@ void sp_model_run_wake_all(void)
 static bool is_skipped_after_fault(enum sp_model_op_kind kind)
 {
     return kind == SP_OP_COPY || kind == SP_OP_SET || kind == SP_OP_HOST_FUNCTION ||
-           kind == SP_OP_VALUE || kind == SP_OP_WAIT;
+           kind == SP_OP_KERNEL || kind == SP_OP_VALUE || kind == SP_OP_WAIT;
+}
+
+/* Host functions must not call the driver, and what stands in for a kernel is like one. */
+static sp_cu_result call(struct sp_model_op *op)
+{
+    bool is_kernel = op->kind == SP_OP_KERNEL;
+    sp_cu_result result;
+
+    is_in_function = op->kind == SP_OP_HOST_FUNCTION || op->kind == SP_OP_CALLBACK || is_kernel;
+    if (is_kernel)
+        sp_model_fault_in_kernel(true);
+    result = op->run(op->arg);
+    if (is_kernel)
+        sp_model_fault_in_kernel(false);
+    is_in_function = false;
+    return result;
 }
 
 /* The lock is given meanwhile. */
@@ -126,9 +144,7 @@ static sp_cu_result carry_out(const struct sp_model_context *context, struct sp_
     if (!is_function)
         runs.n_touching++;
     sp_lock_give(sp_model_lock());
-    is_in_function = is_function;
-    result = op->run(op->arg);
-    is_in_function = false;
+    result = call(op);
     sp_lock_take(sp_model_lock());
     if (!is_function)
         runs.n_touching--;
@@ -148,7 +164,10 @@ static void execute(struct sp_model_stream *stream, struct sp_model_op *op)
     op->is_running = true;
     if (result != SP_CU_SUCCESS && context->fault == SP_CU_SUCCESS)
         context->fault = result;
+    sp_model_delay_begin(stream, op);
     result = carry_out(context, op);
+    if (!runs.is_quitting)
+        sp_model_delay_end(stream, op);
     if (result != SP_CU_SUCCESS && context->fault == SP_CU_SUCCESS)
         context->fault = result;
     stream->first = op->next;

@@ -97,6 +97,7 @@ void sp_model_stream_ended(struct sp_model_stream *stream)
     if (stream->n_ops > 0)
         note_end(&stream->context->ended, sp_model_stream_last(stream));
     sp_order_remove_stream(sp_model_order(), stream->slot);
+    free(stream->values);
     free(stream);
 }
 
@@ -126,6 +127,7 @@ void sp_model_streams_reset(void)
             struct sp_model_stream *stream = context->streams;
 
             context->streams = stream->next;
+            free(stream->values);
             free(stream);
         }
         free(context->ended.points);
@@ -183,19 +185,26 @@ static sp_cu_result gather(struct sp_model_stream *stream)
     return sp_model_submit(stream, SP_OP_WAIT, 0, NULL, NULL, NULL);
 }
 
-sp_cu_result sp_model_stream_finish(struct sp_model_stream *stream)
+sp_cu_result sp_model_stream_await(struct sp_model_stream *stream)
 {
     struct sp_model_context *context = stream->context;
-    sp_cu_result result = gather(stream);
     struct sp_mark mark;
 
-    if (result != SP_CU_SUCCESS)
-        return result;
     if (sp_order_record(sp_model_order(), stream->slot, &mark) != STARPOOL_OK)
         return SP_CU_OUT_OF_MEMORY;
     sp_model_finish_mark(&mark, stream->clock_ns);
-    sp_model_pools_seen();
     return context->fault;
+}
+
+sp_cu_result sp_model_stream_finish(struct sp_model_stream *stream)
+{
+    sp_cu_result result = gather(stream);
+
+    if (result != SP_CU_SUCCESS)
+        return result;
+    result = sp_model_stream_await(stream);
+    sp_model_pools_seen();
+    return result;
 }
 
 /* What the host has to wait for to have waited for a context. */
@@ -253,7 +262,8 @@ sp_cu_result sp_model_context_finish(struct sp_model_context *context)
 
 /* ---- entry points -------------------------------------------------------------------- */
 
-static sp_cu_result create(sp_cu_stream *stream_out, unsigned flags)
+/* A priority out of range is clamped. */
+static sp_cu_result create(sp_cu_stream *stream_out, unsigned flags, int priority)
 {
     struct sp_model_context *context;
     struct sp_model_stream *stream;
@@ -272,6 +282,9 @@ static sp_cu_result create(sp_cu_stream *stream_out, unsigned flags)
         sp_model_stream_close(stream);
         return SP_CU_OUT_OF_MEMORY;
     }
+    if (priority < SP_MODEL_GREATEST_PRIORITY)
+        priority = SP_MODEL_GREATEST_PRIORITY;
+    stream->priority = priority > 0 ? 0 : priority;
     *stream_out = stream->handle;
     return SP_CU_SUCCESS;
 }
@@ -279,15 +292,14 @@ static sp_cu_result create(sp_cu_stream *stream_out, unsigned flags)
 sp_cu_result sp_model_cuStreamCreate(sp_cu_stream *stream_out, unsigned flags)
 {
     SP_MODEL_ENTER(cuStreamCreate);
-    return sp_model_leave(create(stream_out, flags));
+    return sp_model_leave(create(stream_out, flags, 0));
 }
 
 sp_cu_result sp_model_cuStreamCreateWithPriority(sp_cu_stream *stream_out, unsigned flags,
                                                  int priority)
 {
     SP_MODEL_ENTER(cuStreamCreateWithPriority);
-    (void)priority; /* Out of the range it is clamped; the model's is empty. */
-    return sp_model_leave(create(stream_out, flags));
+    return sp_model_leave(create(stream_out, flags, priority));
 }
 
 sp_cu_result sp_model_cuStreamDestroy(sp_cu_stream handle)

@@ -16,6 +16,14 @@ struct sp_model_context;
 struct sp_model_member;
 struct sp_model_op;
 struct sp_model_runner;
+struct sp_model_stream_values;
+
+/* Where the memory is that an operation uses. */
+struct sp_model_route {
+    uint32_t devices; /* bit d: memory of device d, or managed there */
+    bool is_host;     /* pinned, or of a pool of the host */
+    bool is_pageable; /* unknown to the driver */
+};
 
 struct sp_model_stream {
     sp_slot slot;
@@ -23,14 +31,18 @@ struct sp_model_stream {
     uint64_t n_ops; /* submitted */
     void *handle;   /* NULL for a context's or a thread's default stream */
     unsigned flags;
+    int priority; /* 0 down to the greatest, which is negative; of no effect */
+    struct sp_model_stream_values *values; /* of its attributes; NULL: none has been set */
     bool is_legacy; /* waits for and is waited for by the blocking streams of its context */
     bool is_destroyed;
     struct sp_model_context *context;
     struct sp_model_op *first, *last; /* not executed yet */
     uint64_t clock_ns;                /* virtual: when its last operation ends */
-    struct sp_model_stream *next;     /* of the context */
-    struct sp_model_runner *runner;   /* its thread, in run.c; NULL before it starts */
-    struct sp_model_member *member;   /* of a capture that has not been ended, or NULL */
+    uint64_t real_ns;             /* with delays: when it really does, on the system's clock */
+    struct sp_model_route route;  /* what the next operation uses, for its duration */
+    struct sp_model_stream *next; /* of the context */
+    struct sp_model_runner *runner; /* its thread, in run.c; NULL before it starts */
+    struct sp_model_member *member; /* of a capture that has not been ended, or NULL */
 };
 
 /* What a handle means in this thread: 0, legacy, per-thread or one from cuStreamCreate().
@@ -50,6 +62,7 @@ enum sp_model_op_kind {
     SP_OP_VALUE,
     SP_OP_ALLOC,
     SP_OP_FREE,
+    SP_OP_KERNEL,
     SP_OP_CALLBACK, /* run after a fault, too; `arg` begins with a sp_cu_result, which is set */
 };
 
@@ -73,14 +86,25 @@ sp_cu_result sp_model_stream_wait_points(struct sp_model_stream *stream,
 sp_cu_result sp_model_stream_follow(struct sp_model_stream *stream,
                                     const struct sp_model_stream *other);
 
-/* Wait, with the lock given meanwhile, until the stream has executed all it has now; the host
- * has seen it then, and pools release what their thresholds say (sp_model_pools_seen()). */
+/* Wait, with the lock given meanwhile, until the stream has executed all it has now, as a copy
+ * does that is over when its call is; the host has seen it then. Pools release nothing: that is
+ * for the calls that synchronise in so many words. */
+sp_cu_result sp_model_stream_await(struct sp_model_stream *stream);
+
+/* The same in so many words: the legacy stream has what it waits for executed, too, and pools
+ * release what their thresholds say (sp_model_pools_seen()). */
 sp_cu_result sp_model_stream_finish(struct sp_model_stream *stream);
 
 /* The same for a context, or (NULL) for everything. */
 sp_cu_result sp_model_context_finish(struct sp_model_context *context);
 
-/* Nanoseconds that an operation takes on the virtual clock: the cost model's one question. */
-uint64_t sp_model_duration_ns(enum sp_model_op_kind kind, int device, size_t bytes);
+/* The greatest priority of streams; the least is 0. */
+#define SP_MODEL_GREATEST_PRIORITY (-5)
+
+/* Nanoseconds that an operation of a stream of `device` takes on the virtual clock: the cost
+ * model's one question (cost.c). `bytes` are copied, set or looked at by a kernel; `route` says
+ * whose they are. */
+uint64_t sp_model_duration_ns(enum sp_model_op_kind kind, int device, size_t bytes,
+                              const struct sp_model_route *route);
 
 #endif /* SP_MODEL_STREAMS_H */

@@ -254,9 +254,11 @@ static sp_cu_result set_locked(sp_cu_exec handle, sp_cu_node node,
     if (params->type == SP_CU_NODE_GRAPH)
         return set_child(exec, step, params->child.graph);
     result = sp_model_work_of(params, &work);
-    if (result == SP_CU_SUCCESS)
-        step->work = work;
-    return result;
+    if (result != SP_CU_SUCCESS)
+        return result;
+    sp_model_work_release(&step->work);
+    step->work = work;
+    return SP_CU_SUCCESS;
 }
 
 sp_cu_result sp_model_cuGraphExecNodeSetParams(sp_cu_exec exec, sp_cu_node node,
@@ -266,12 +268,25 @@ sp_cu_result sp_model_cuGraphExecNodeSetParams(sp_cu_exec exec, sp_cu_node node,
     return sp_model_leave(set_locked(exec, node, params));
 }
 
-/* The copy of a node that can be switched off: only copies and memsets can. */
+sp_cu_result sp_model_cuGraphExecKernelNodeSetParams(sp_cu_exec exec, sp_cu_node node,
+                                                     const struct sp_cu_kernel_params *kernel)
+{
+    struct sp_cu_node_params params = {.type = SP_CU_NODE_KERNEL};
+
+    SP_MODEL_ENTER(cuGraphExecKernelNodeSetParams);
+    if (kernel == NULL)
+        return sp_model_leave(SP_CU_INVALID_VALUE);
+    params.kernel = *kernel;
+    return sp_model_leave(set_locked(exec, node, &params));
+}
+
+/* The copy of a node that can be switched off: only kernels, copies and memsets can. */
 static struct sp_model_step *find_switched(sp_cu_exec exec, sp_cu_node node)
 {
     struct sp_model_step *step = find_step(sp_model_exec_find(exec), node);
 
-    return step != NULL && (step->work.type == SP_CU_NODE_MEMCPY ||
+    return step != NULL && (step->work.type == SP_CU_NODE_KERNEL ||
+                            step->work.type == SP_CU_NODE_MEMCPY ||
                             step->work.type == SP_CU_NODE_MEMSET)
                ? step
                : NULL;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "src/model/cost.h"
 #include "src/model/graph_memory.h"
 #include "src/model/mempool.h"
 #include "src/util/util.h"
@@ -160,12 +161,14 @@ sp_cu_result sp_model_can_use(const struct sp_model_stream *stream, uintptr_t ad
                               size_t size)
 {
     const struct sp_model_memory *memory;
+    uintptr_t first = address;
     size_t part;
 
     for (; size > 0; address += part, size -= part) {
         memory = sp_model_memory_find(address);
         if (memory == NULL)
-            return sp_model_device_of(address) >= 0 ? SP_CU_INVALID_VALUE : SP_CU_SUCCESS;
+            return address != first || sp_model_device_of(address) >= 0 ? SP_CU_INVALID_VALUE
+                                                                        : SP_CU_SUCCESS;
         if (is_pooled(memory) && !has_access(memory->pool, stream) &&
             !sp_model_pool_is_host(memory->pool))
             return SP_CU_INVALID_VALUE;
@@ -210,13 +213,15 @@ static struct sp_clock *uses_at(struct sp_model_memory *memory, uintptr_t addres
     return &block->uses;
 }
 
-sp_cu_result sp_model_use(struct sp_model_stream *stream, struct sp_point at, uintptr_t address,
-                          size_t size)
+sp_cu_result sp_model_use_as(struct sp_model_stream *stream, struct sp_point at,
+                             uintptr_t address, size_t size, enum sp_model_use_kind kind)
 {
     struct sp_model_memory *memory;
     sp_cu_result result = sp_model_can_use(stream, address, size);
     size_t part;
 
+    if (result == SP_CU_SUCCESS)
+        sp_model_cost_use(stream, address);
     while (result == SP_CU_SUCCESS && size > 0 &&
            (memory = sp_model_memory_find(address)) != NULL) {
         part = part_in(memory, address, size);
@@ -226,8 +231,15 @@ sp_cu_result sp_model_use(struct sp_model_stream *stream, struct sp_point at, ui
         } else if (memory->kind == SP_MEMORY_GRAPH) {
             sp_model_graph_use(stream, at, address, part);
         }
+        sp_model_races_use(stream, at, address, part, kind);
         address += part;
         size -= part;
     }
     return result;
+}
+
+sp_cu_result sp_model_use(struct sp_model_stream *stream, struct sp_point at, uintptr_t address,
+                          size_t size)
+{
+    return sp_model_use_as(stream, at, address, size, SP_USE_KERNEL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who else may use a pool: other devices and other processes. The driver decides; pools that it
- * does not serve are the host's alone. */
+ * does not serve are the host's, or the device's, alone, but for what the program arranges
+ * between contexts by itself. */
 #include "config.h"
 
 #include <starpool/access.h>
@@ -48,9 +49,10 @@ enum starpool_status starpool_pool_get_access(struct starpool_pool *pool,
     if (pool == NULL || access_out == NULL || !is_place(location, &place))
         return STARPOOL_EINVAL;
     if (pool->driver == NULL) {
-        *access_out = location.kind != STARPOOL_DEVICE || is_own(pool, location)
-                          ? STARPOOL_ACCESS_READWRITE
-                          : STARPOOL_ACCESS_NONE;
+        bool is_ours =
+            is_own(pool, location) || (location.kind != STARPOOL_DEVICE && !pool->is_on_device);
+
+        *access_out = is_ours ? STARPOOL_ACCESS_READWRITE : STARPOOL_ACCESS_NONE;
         return STARPOOL_OK;
     }
     status = sp_driver_pool_enter(pool, &context);

@@ -11,7 +11,6 @@
 #include "src/pool/private.h"
 #include "src/pool/wrong.h"
 #include "src/trace/record.h"
-#include "src/util/poison.h"
 
 /* True if more must be done than keeping the books: entering a cache in order, telling a
  * sanitizer or a trace, or being proof against two frees at once. Then the fast paths see no
@@ -57,7 +56,7 @@ static SP_ALWAYS_INLINE struct sp_cached take_from_cache(struct sp_front *front,
 static enum starpool_status take_slowly(struct starpool_pool *pool, size_t size, size_t align,
                                         void **ptr_out)
 {
-    struct sp_range *range = NULL;
+    struct sp_cached block = {0, NULL};
     enum starpool_status status = STARPOOL_OK;
 
     if (SP_UNLIKELY(pool->driver != NULL)) {
@@ -67,18 +66,18 @@ static enum starpool_status take_slowly(struct starpool_pool *pool, size_t size,
                    : sp_driver_pool_alloc(pool, size, STARPOOL_STREAM_HOST, ptr_out);
     }
     if (alloc.is_watched && align <= SP_SMALL_UNIT)
-        range =
-            take_from_cache(sp_owner->fronts[pool->slot], pool, size, sp_bias_is_ordered).range;
-    if (range == NULL)
-        status = sp_pool_take(pool, size, align, &range);
+        block = take_from_cache(sp_owner->fronts[pool->slot], pool, size, sp_bias_is_ordered);
+    if (block.range == NULL)
+        status = sp_pool_take(pool, size, align, &block);
     if (status != STARPOOL_OK)
         return status;
-    sp_range_set_state(range, SP_RANGE_LIVE);
-    if (sp_poison_is_on)
-        sp_poison_block_live((void *)range->start, range->size);
-    sp_trace_alloc(pool->id, (void *)range->start, range->size, STARPOOL_TRACE_HOST,
-                   STARPOOL_OK);
-    *ptr_out = (void *)range->start;
+    if (sp_pool_poisons(pool))
+        sp_poison_block_live((void *)block.start, block.range->size);
+    sp_pool_declare(pool, (void *)block.start);
+    if (sp_trace_wants()) /* The record is looked at only then: a reset may have it by now. */
+        sp_trace_alloc(pool->id, (void *)block.start, block.range->size, STARPOOL_TRACE_HOST,
+                       STARPOOL_OK);
+    *ptr_out = (void *)block.start;
     return STARPOOL_OK;
 }
 
@@ -178,8 +177,10 @@ static SP_ALWAYS_INLINE bool give_to_cache(struct sp_front *front, const struct 
 
     if (SP_UNLIKELY(front == NULL) || SP_UNLIKELY(!sp_bias_enter_as(&front->bias, is_ordered)))
         return false;
+    /* A record that a reset has had since is another block's. */
     if (SP_LIKELY(sp_front_pool(front) == pool) &&
-        SP_LIKELY(!is_live || sp_range_state(found->range) == SP_RANGE_LIVE)) {
+        SP_LIKELY(!is_live || (sp_range_state(found->range) == SP_RANGE_LIVE &&
+                               found->range->start == start))) {
         bound = atomic_load_explicit(&pool->front_bound, memory_order_relaxed);
         is_kept =
             sp_front_push(front, found->tag, (struct sp_cached){start, found->range}, bound);
@@ -207,15 +208,22 @@ bool sp_pool_take_back(struct sp_range *range)
 static bool give_slowly(const struct sp_found *found, void *ptr)
 {
     struct sp_range *range = found->range;
+    struct starpool_pool *pool;
 
-    if (range == NULL || !sp_pool_take_back(range))
+    if (range == NULL || sp_range_state(range) != SP_RANGE_LIVE)
         return false;
-    sp_trace_free(sp_range_pool(range)->id, ptr, range->size, STARPOOL_TRACE_HOST, 0);
-    if (sp_poison_is_on)
+    if (found->is_fleeting)
+        return sp_pool_give_fleeting(ptr);
+    if (!sp_pool_take_back(range))
+        return false;
+    pool = sp_range_pool(range);
+    if (sp_trace_wants())
+        sp_trace_free(pool->id, ptr, range->size, STARPOOL_TRACE_HOST, 0);
+    if (sp_pool_poisons(pool))
         sp_poison_block_freed(ptr, range->size);
     if (!alloc.is_watched || !give_to_cache(sp_owner->fronts[found->slot], found,
                                             (uintptr_t)ptr, false, sp_bias_is_ordered))
-        sp_pool_give(sp_range_pool(range), range);
+        sp_pool_give(pool, range, 0); /* Nothing of the host's is ever reset. */
     return true;
 }
 
@@ -262,7 +270,7 @@ static enum starpool_status give_on_stream(void *ptr, starpool_stream stream)
     }
     if (!sp_addrmap_is_ours((uintptr_t)ptr) && sp_driver_pool_free(ptr, stream, &status))
         return status;
-    if (sp_ordered_free_by_host(ptr) || give_again(ptr))
+    if (sp_ordered_free_by_host(ptr) || give_again(ptr) || sp_pool_free_lost(ptr))
         return STARPOOL_OK;
     sp_wrong_free(ptr, true);
     return STARPOOL_EINVAL;
@@ -289,7 +297,7 @@ enum sp_free_result sp_free_if_ours(void *ptr)
         return SP_FREED;
     if (sp_captured_give(ptr, STARPOOL_STREAM_HOST, &status))
         return status == STARPOOL_OK ? SP_FREED : SP_FREE_WRONG;
-    if (sp_ordered_free_by_host(ptr) || give_again(ptr))
+    if (sp_ordered_free_by_host(ptr) || give_again(ptr) || sp_pool_free_lost(ptr))
         return SP_FREED;
     return sp_wrong_free(ptr, false) ? SP_FREE_WRONG : SP_FREE_FOREIGN;
 }
@@ -307,6 +315,29 @@ void sp_pool_fill_info(struct starpool_block_info *info, struct starpool_pool *p
         .owner = STARPOOL_OWNER_POOL,
         .state = STARPOOL_BLOCK_LIVE,
     };
+}
+
+/* The live block of a store around an address. */
+static bool find_in_store(const void *ptr, struct starpool_block_info *info_out)
+{
+    const struct sp_range *range = sp_addrmap_below((uintptr_t)ptr);
+    struct starpool_pool *pool;
+    bool is_around = false;
+
+    if (range == NULL || sp_range_state(range) != SP_RANGE_LIVE)
+        return false;
+    pool = sp_pool_get_live((const void *)range->start);
+    if (pool == NULL)
+        return false;
+    sp_lock_take(&pool->lock); /* Under which no reset has the record for another block. */
+    if (sp_range_pool(range) == pool && sp_range_state(range) == SP_RANGE_LIVE &&
+        (uintptr_t)ptr - range->start < range->size) {
+        sp_pool_fill_info(info_out, pool, range->start, range->size);
+        is_around = true;
+    }
+    sp_lock_give(&pool->lock);
+    sp_registry_put(pool); /* It has a live block, and stays. */
+    return is_around;
 }
 
 /* A block that a graph has, or that is in the order of streams. */
@@ -327,12 +358,14 @@ static bool find_ordered(const void *ptr, struct starpool_block_info *info_out)
 enum starpool_status starpool_pool_of(const void *ptr, struct starpool_pool **pool_out)
 {
     struct starpool_block_info info;
-    struct sp_range *range = sp_addrmap_find((uintptr_t)ptr).range;
+    struct starpool_pool *pool;
 
     if (pool_out == NULL)
         return STARPOOL_EINVAL;
-    if (range != NULL && sp_range_state(range) == SP_RANGE_LIVE) {
-        *pool_out = sp_range_pool(range);
+    pool = sp_pool_get_live(ptr);
+    if (pool != NULL) {
+        *pool_out = pool;
+        sp_registry_put(pool); /* It has a live block, and stays. */
         return STARPOOL_OK;
     }
     if (!find_ordered(ptr, &info) || info.base != ptr || info.pool == NULL ||
@@ -344,14 +377,8 @@ enum starpool_status starpool_pool_of(const void *ptr, struct starpool_pool **po
 
 enum starpool_status starpool_block_info(const void *ptr, struct starpool_block_info *info_out)
 {
-    struct sp_range *range;
-
     if (info_out == NULL || info_out->struct_size < sizeof(*info_out))
         return STARPOOL_EINVAL;
-    range = sp_addrmap_below((uintptr_t)ptr);
-    if (range == NULL || sp_range_state(range) != SP_RANGE_LIVE ||
-        (uintptr_t)ptr - range->start >= range->size)
-        return find_ordered(ptr, info_out) ? STARPOOL_OK : STARPOOL_EINVAL;
-    sp_pool_fill_info(info_out, sp_range_pool(range), range->start, range->size);
-    return STARPOOL_OK;
+    return find_in_store(ptr, info_out) || find_ordered(ptr, info_out) ? STARPOOL_OK
+                                                                       : STARPOOL_EINVAL;
 }

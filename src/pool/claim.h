@@ -23,6 +23,7 @@ struct sp_claim {
     size_t size;
     struct sp_range *range;
     struct sp_driver_block *block;
+    uint64_t n_resets; /* of the pool's device when it was taken */
     /* What must be over before it is given back, of one that its user has freed (late.c). */
     bool is_counted;       /* in the pool's bytes that are held for graphs */
     struct sp_point after; /* slot SP_SLOT_HOST: nothing */

@@ -5,7 +5,11 @@
 #include "src/pool/context.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "src/util/diag.h"
 
 #define MAX_DEVICES 64
 
@@ -20,23 +24,51 @@ struct witness {
 static struct {
     _Atomic(sp_cu_context) primary[MAX_DEVICES];
     struct witness *_Atomic witnesses[MAX_DEVICES];
+    _Atomic pid_t pid;            /* of who retained the first; 0: nobody has */
+    _Atomic uint64_t unavailable; /* bit d: it was said that another process has device d */
 } contexts;
+
+bool sp_context_is_inherited(void)
+{
+    pid_t pid = atomic_load_explicit(&contexts.pid, memory_order_relaxed);
+
+    return pid != 0 && pid != getpid();
+}
+
+/* An exclusive device that another process has: said once for each. */
+static void say_unavailable(int device)
+{
+    uint64_t bit = (uint64_t)1 << device;
+
+    if ((atomic_fetch_or(&contexts.unavailable, bit) & bit) == 0)
+        sp_log(SP_LOG_WARN,
+               "device %d gives no context: it is in exclusive or prohibited compute mode, and "
+               "another process may have it (nvidia-smi -q -d COMPUTE)",
+               device);
+}
 
 static enum starpool_status retain(const struct sp_driver *driver, int device,
                                    sp_cu_context *context_out)
 {
     sp_cu_context context, none = NULL;
+    pid_t nobody = 0;
+    sp_cu_result result;
     enum starpool_status status;
 
     if (device < 0 || device >= MAX_DEVICES)
         return STARPOOL_EDEVICE;
+    if (sp_context_is_inherited())
+        return STARPOOL_ENOTINIT;
     *context_out = atomic_load(&contexts.primary[device]);
     if (*context_out != NULL)
         return STARPOOL_OK;
-    status = sp_driver_status(driver->cuDevicePrimaryCtxRetain(&context, device),
-                              "cuDevicePrimaryCtxRetain");
+    result = driver->cuDevicePrimaryCtxRetain(&context, device);
+    status = sp_driver_status(result, "cuDevicePrimaryCtxRetain");
+    if (result == SP_CU_DEVICE_UNAVAILABLE)
+        say_unavailable(device);
     if (status != STARPOOL_OK)
         return status;
+    atomic_compare_exchange_strong(&contexts.pid, &nobody, getpid());
     if (!atomic_compare_exchange_strong(&contexts.primary[device], &none, context))
         (void)driver->cuDevicePrimaryCtxRelease(device);
     *context_out = context;
@@ -153,6 +185,11 @@ static const struct sp_hidden_stream *get_witness(const struct sp_driver *driver
         return &last->stream;
     }
     return &witness->stream;
+}
+
+const struct sp_hidden_stream *sp_context_witness(const struct sp_driver *driver, int device)
+{
+    return device >= 0 && device < MAX_DEVICES ? get_witness(driver, device) : NULL;
 }
 
 enum starpool_status sp_context_keep(const struct sp_driver *driver, sp_cu_context current,

@@ -48,6 +48,14 @@ STARPOOL_CHECK enum starpool_status sp_hidden_stream_make(const struct sp_driver
 bool sp_hidden_stream_lives(const struct sp_driver *driver,
                             const struct sp_hidden_stream *stream);
 
+/* In the primary context of a device, kept: a stream that goes if that is reset; NULL if there
+ * is none to be had. */
+const struct sp_hidden_stream *sp_context_witness(const struct sp_driver *driver, int device);
+
+/* Whether this process is a forked child of the one that contexts were retained in: nothing may
+ * be asked of the driver there. */
+bool sp_context_is_inherited(void);
+
 /* With `current`, the context that events are made in, being that: if it is the device's
  * primary one, keep it as long as the process lives, and say by which stream one sees that
  * cuDevicePrimaryCtxReset() has taken what was made in it. NULL: it is another one, or there is

@@ -37,6 +37,15 @@ static int attribute_of(enum starpool_pool_attribute attribute, bool *is_flag_ou
     return 0;
 }
 
+/* The driver trims no pool that can be shared. */
+static void trim_shadow(struct starpool_pool *pool, uint64_t keep)
+{
+    sp_lock_take(&pool->lock);
+    if (pool->driver->shadow != NULL && pool->config.handle_types == 0)
+        sp_shadow_trim(pool->driver->shadow, keep);
+    sp_lock_give(&pool->lock);
+}
+
 enum starpool_status sp_driver_pool_trim(struct starpool_pool *pool, uint64_t keep)
 {
     struct sp_context context;
@@ -48,6 +57,8 @@ enum starpool_status sp_driver_pool_trim(struct starpool_pool *pool, uint64_t ke
         pool->driver->driver->cuMemPoolTrimTo(pool->driver->handle, (size_t)keep),
         "cuMemPoolTrimTo");
     sp_context_leave(&context);
+    if (status == STARPOOL_OK)
+        trim_shadow(pool, keep);
     return status;
 }
 
@@ -135,6 +146,20 @@ enum starpool_status sp_driver_pool_reset_peaks(struct starpool_pool *pool)
     return status;
 }
 
+/* With the pool's lock. What the threshold does not keep goes when the driver next looks, which
+ * is not long after the frees are over. */
+static void collect_shadow(struct starpool_pool *pool, struct starpool_stats *stats)
+{
+    struct sp_shadow *shadow = pool->driver->shadow;
+
+    if (shadow == NULL)
+        return;
+    sp_shadow_trim(shadow, pool->release_threshold);
+    stats->shadow_used_bytes = sp_shadow_used_bytes(shadow);
+    stats->shadow_reserved_bytes = sp_shadow_reserved_bytes(shadow);
+    stats->largest_hole_bytes = sp_shadow_largest(shadow);
+}
+
 enum starpool_status sp_driver_pool_collect(struct starpool_pool *pool,
                                             struct starpool_stats *stats_out)
 {
@@ -143,6 +168,7 @@ enum starpool_status sp_driver_pool_collect(struct starpool_pool *pool,
 
     sp_lock_take(&pool->lock);
     sp_pool_collect(pool, &stats);
+    collect_shadow(pool, &stats);
     sp_lock_give(&pool->lock);
     status = sp_driver_pool_get_attribute(pool, STARPOOL_ATTR_RESERVED_CURRENT,
                                           &stats.reserved_bytes);

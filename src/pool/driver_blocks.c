@@ -24,6 +24,7 @@ struct sp_driver_block {
     struct starpool_pool *pool;
     struct sp_point alloc;
     uint64_t stream; /* of `alloc`, as it is numbered in traces */
+    uintptr_t place; /* in the pool's shadow; 0: it is not there */
 };
 
 /* Every live block of every such pool, by its address, and the latest that were freed. */
@@ -186,9 +187,66 @@ static void trace_alloc(const struct sp_driver_block *block)
                       block->alloc.seq, STARPOOL_TRACE_EDGE_NONE);
 }
 
-static void count_alloc(struct starpool_pool *pool)
+/* ---- the shadow -------------------------------------------------------------------------- */
+
+/* With the pool's lock: without memory for its records the shadow is given up, and the pool
+ * does without. */
+static struct sp_shadow *give_up_shadow(struct starpool_pool *pool)
+{
+    struct sp_shadow *shadow = pool->driver->shadow;
+
+    pool->driver->shadow = NULL;
+    pool->driver->has_lost_shadow |= shadow != NULL;
+    return shadow;
+}
+
+/* With the pool's lock, which is given meanwhile. */
+static void feed_shadow(struct starpool_pool *pool, size_t size)
+{
+    struct sp_shadow *hungry = NULL;
+    struct sp_shadow_food *food;
+
+    sp_lock_give(&pool->lock);
+    food = sp_shadow_make_food(size);
+    sp_lock_take(&pool->lock);
+    if (food != NULL && pool->driver->shadow != NULL) {
+        sp_shadow_feed(pool->driver->shadow, food);
+        return;
+    }
+    if (food == NULL)
+        hungry = give_up_shadow(pool);
+    sp_lock_give(&pool->lock);
+    sp_shadow_discard(food);
+    sp_shadow_destroy(hungry);
+    if (hungry != NULL)
+        sp_log(SP_LOG_INFO, "%s: no memory to count it beside the driver", pool->name);
+    sp_lock_take(&pool->lock);
+}
+
+/* With the pool's lock. */
+static void mirror_alloc(struct starpool_pool *pool, struct sp_driver_block *block)
+{
+    size_t wanted;
+
+    while (pool->driver->shadow != NULL &&
+           !sp_shadow_take(pool->driver->shadow, block->size, &block->place)) {
+        (void)sp_shadow_is_hungry(pool->driver->shadow, &wanted);
+        feed_shadow(pool, wanted);
+    }
+}
+
+/* With the pool's lock. */
+static void mirror_free(const struct starpool_pool *pool, uintptr_t place)
+{
+    if (place != 0 && pool->driver->shadow != NULL)
+        sp_shadow_give(pool->driver->shadow, place);
+}
+
+/* The block is counted before anybody can free it. */
+static void count_alloc(struct starpool_pool *pool, struct sp_driver_block *block)
 {
     sp_lock_take(&pool->lock);
+    mirror_alloc(pool, block);
     pool->stats.n_allocs++;
     sp_pool_note_peaks(pool);
     sp_lock_give(&pool->lock);
@@ -212,19 +270,6 @@ static enum starpool_status alloc_block(struct starpool_pool *pool, size_t size,
     return status;
 }
 
-/* What other pools keep of the same memory goes back to it. */
-static void trim_others(const struct starpool_pool *pool)
-{
-    struct starpool_pool *other = NULL;
-
-    while ((other = sp_registry_next(other)) != NULL) {
-        if (other != pool && other->driver != NULL &&
-            other->location.kind == pool->location.kind &&
-            other->location.id == pool->location.id)
-            (void)sp_driver_pool_trim(other, 0);
-    }
-}
-
 /* Reuse, waiting and growing are the driver's; the rest of the ladder is as for host memory. */
 static enum starpool_status climb(struct starpool_pool *pool, size_t size,
                                   starpool_stream stream, struct sp_driver_block *block)
@@ -232,7 +277,7 @@ static enum starpool_status climb(struct starpool_pool *pool, size_t size,
     enum starpool_status status = alloc_block(pool, size, stream, block);
 
     if (status == STARPOOL_ENOMEM) {
-        trim_others(pool);
+        (void)sp_pool_trim_others(pool, status);
         status = alloc_block(pool, size, stream, block);
     }
     for (unsigned attempt = 0; status == STARPOOL_ENOMEM && pool->config.on_oom != NULL;
@@ -263,8 +308,8 @@ enum starpool_status sp_driver_pool_alloc(struct starpool_pool *pool, size_t siz
         return status;
     }
     trace_alloc(block);
+    count_alloc(pool, block);
     enter_block(block);
-    count_alloc(pool);
     *ptr_out = (void *)block->start;
     return STARPOOL_OK;
 }
@@ -279,8 +324,8 @@ enum starpool_status sp_driver_pool_add_block(struct starpool_pool *pool, void *
     *block = (struct sp_driver_block){
         .start = (uintptr_t)ptr, .size = size, .pool = pool, .alloc = {SP_SLOT_HOST, 0}};
     trace_alloc(block);
+    count_alloc(pool, block);
     enter_block(block);
-    count_alloc(pool);
     return STARPOOL_OK;
 }
 
@@ -394,6 +439,7 @@ enum starpool_status sp_driver_pool_free_claimed(struct sp_driver_block *block,
 {
     struct starpool_pool *pool = block->pool;
     enum starpool_status status = free_block(block, stream);
+    uintptr_t place = block->place;
     bool is_released;
 
     if (status != STARPOOL_OK)
@@ -401,6 +447,7 @@ enum starpool_status sp_driver_pool_free_claimed(struct sp_driver_block *block,
     remember(block);
     free(block);
     sp_lock_take(&pool->lock);
+    mirror_free(pool, place);
     pool->stats.n_frees++;
     is_released = sp_pool_claim_release(pool);
     sp_lock_give(&pool->lock);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "src/driver/features.h"
 #include "src/pool/pool.h"
 #include "src/pool/private.h"
 #include "src/util/util.h"
@@ -77,6 +78,16 @@ static void destroy_handle(const struct sp_driver_pool *given)
     sp_capture_guard_end(&guard);
 }
 
+/* A pool of our own on a device, which nobody else allocates from. */
+static void add_shadow(struct sp_driver_pool *own, const struct starpool_pool_config *config)
+{
+    if (!config->has_shadow || !own->is_owned || own->is_imported ||
+        !is_plain_device(config->location, config->memory))
+        return;
+    own->shadow = sp_shadow_create();
+    own->has_lost_shadow = own->shadow == NULL;
+}
+
 enum starpool_status sp_driver_pool_wrap(const struct starpool_pool_config *config,
                                          const struct sp_driver_pool *given, bool is_default,
                                          struct starpool_pool **pool_out)
@@ -91,7 +102,9 @@ enum starpool_status sp_driver_pool_wrap(const struct starpool_pool_config *conf
         return status;
     }
     *own = *given;
+    add_shadow(own, config);
     pool->driver = own;
+    pool->config.has_shadow = own->shadow != NULL;
     pool->is_default = is_default;
     sp_registry_add(pool);
     *pool_out = pool;
@@ -120,8 +133,34 @@ static enum starpool_status shape(struct starpool_pool *pool,
     return status;
 }
 
-enum starpool_status sp_driver_pool_create(const struct starpool_pool_config *config,
-                                           struct starpool_pool **pool_out)
+/* Every device that can be a peer may use the pool, and of a pool of the host every device:
+ * peer access between contexts does not reach the memory of pools. One that cannot is no error.
+ */
+static void grant_access(const struct sp_driver_pool *given, struct starpool_location location)
+{
+    const struct sp_driver *driver = given->driver;
+    int n_devices = 0;
+
+    if (driver->cuDeviceGetCount(&n_devices) != SP_CU_SUCCESS)
+        return;
+    for (int device = 0; device < n_devices; device++) {
+        struct sp_cu_access_desc desc = {{SP_CU_LOCATION_DEVICE, device},
+                                         SP_CU_ACCESS_READWRITE};
+        sp_cu_result result;
+
+        if (location.kind == STARPOOL_DEVICE &&
+            !sp_features_is_peer(driver, location.id, device))
+            continue;
+        result = driver->cuMemPoolSetAccess(given->handle, &desc, 1);
+        if (result != SP_CU_SUCCESS)
+            sp_log(SP_LOG_DEBUG, "device %d gets no access to a pool: %d (%s)", device, result,
+                   sp_driver_result_name(result));
+    }
+}
+
+/* With a context. Drivers that know of no pools of a kind refuse its word as a bad argument. */
+static enum starpool_status make_handle(const struct starpool_pool_config *config,
+                                        struct sp_driver_pool *given)
 {
     struct sp_cu_pool_props props = {
         .alloc_type = type_of(config->memory),
@@ -129,6 +168,22 @@ enum starpool_status sp_driver_pool_create(const struct starpool_pool_config *co
         .location = location_of(config->location),
         .max_size = config->maximum,
     };
+    bool may_be_unknown =
+        (config->memory == STARPOOL_MANAGED || config->location.kind == STARPOOL_HOST) &&
+        config->handle_types == 0 && config->maximum == 0;
+    enum starpool_status status = sp_driver_status(
+        given->driver->cuMemPoolCreate(&given->handle, &props), "cuMemPoolCreate");
+
+    if (status == STARPOOL_EINVAL && may_be_unknown)
+        return STARPOOL_ENOTSUP;
+    if (status == STARPOOL_OK && config->memory == STARPOOL_PINNED)
+        grant_access(given, config->location);
+    return status;
+}
+
+enum starpool_status sp_driver_pool_create(const struct starpool_pool_config *config,
+                                           struct starpool_pool **pool_out)
+{
     struct sp_driver_pool given = {.device = device_of(config->location), .is_owned = true};
     struct sp_context context;
     struct starpool_pool *pool;
@@ -138,8 +193,7 @@ enum starpool_status sp_driver_pool_create(const struct starpool_pool_config *co
         status = sp_context_enter(given.driver, given.device, &context);
     if (status != STARPOOL_OK)
         return status;
-    status = sp_driver_status(given.driver->cuMemPoolCreate(&given.handle, &props),
-                              "cuMemPoolCreate");
+    status = make_handle(config, &given);
     if (status == STARPOOL_OK)
         status = sp_driver_pool_wrap(config, &given, false, &pool);
     sp_context_leave(&context);
@@ -167,6 +221,7 @@ void sp_driver_pool_drop(struct starpool_pool *pool)
     if (pool->driver->stream.handle != NULL &&
         sp_hidden_stream_lives(pool->driver->driver, &pool->driver->stream))
         (void)pool->driver->driver->cuStreamDestroy(pool->driver->stream.handle);
+    sp_shadow_destroy(pool->driver->shadow);
     free(pool->driver);
 }
 

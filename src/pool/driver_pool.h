@@ -12,10 +12,11 @@
 #include "src/driver/driver.h"
 #include "src/heap/order.h"
 #include "src/pool/context.h"
+#include "src/pool/shadow.h"
 
 struct sp_driver_block;
 
-/* What a pool is to the driver. Never changes but for `stream`. */
+/* What a pool is to the driver. Never changes but for `stream` and the shadow. */
 struct sp_driver_pool {
     const struct sp_driver *driver;
     sp_cu_pool handle;
@@ -23,6 +24,8 @@ struct sp_driver_pool {
     bool is_owned;    /* the driver's pool is destroyed with it */
     bool is_imported; /* from another process: serves imported blocks only */
     struct sp_hidden_stream stream; /* for what is ordered by the host; the pool's lock */
+    struct sp_shadow *shadow;       /* NULL: none; the pool's lock */
+    bool has_lost_shadow;           /* there was no memory for it; the pool's lock */
 };
 
 /* The driver, for a location: EDEVICE before anything is made for a device that there is not.

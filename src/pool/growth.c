@@ -4,6 +4,7 @@
  * bytes). */
 #include "config.h"
 
+#include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
 #include "src/pool/why.h"
 #include "src/trace/record.h"
@@ -18,7 +19,7 @@ struct request {
     size_t size, align;
     bool is_paged;    /* a small block that takes a page, because a span is not to be had */
     bool is_at_limit; /* the pool's own maximum is why it was refused */
-    struct sp_range *range;
+    struct sp_cached block;
     struct sp_ordered_request
         *ordered; /* not NULL: what a stream asks for, instead of a block */
 };
@@ -65,32 +66,57 @@ static size_t free_before_next(struct starpool_pool *pool, size_t size)
     return tail;
 }
 
+/* A size of more than `rounded` bytes that is worth trying; or just that. */
+static size_t generous_size(const struct starpool_pool *pool, size_t rounded, uint64_t reserved,
+                            uint64_t allowed)
+{
+    const struct sp_backing_ops *ops = pool->backing->ops;
+    size_t granularity = ops->granularity(pool->backing), size;
+
+    if (ops->generous_size == NULL)
+        size = sp_min(reserved / GROWTH_SHARE, GROWTH_MOST);
+    else
+        size = sp_min(ops->generous_size(pool->backing, reserved), allowed);
+    return sp_max(sp_round_down(size, granularity), rounded);
+}
+
+/* The next smaller size to try. */
+static size_t smaller_size(const struct starpool_pool *pool, size_t size, size_t rounded,
+                           size_t exact)
+{
+    const struct sp_backing_ops *ops = pool->backing->ops;
+
+    if (size == rounded)
+        return exact;
+    if (ops->generous_size == NULL)
+        return rounded;
+    return sp_max(sp_round_down(size / 2, ops->granularity(pool->backing)), rounded);
+}
+
 /* With the growth lock: get a piece of at least `needed` bytes, backing off from a generous
  * size to the exact one. */
 static enum starpool_status get_piece(struct starpool_pool *pool, size_t needed,
                                       bool *is_at_limit_out, struct sp_piece **piece_out)
 {
-    size_t granularity = pool->backing->ops->granularity(pool->backing);
-    size_t sizes[3], previous = 0;
+    size_t rounded = sp_round_up(needed, pool->backing->ops->granularity(pool->backing));
+    size_t exact = sp_round_up(needed, SP_PAGE), size;
     uint64_t reserved_bytes, allowed = allowance(pool, &reserved_bytes);
     enum starpool_status status = STARPOOL_ENOMEM;
 
-    sizes[1] = sp_round_up(needed, granularity);
-    sizes[2] = sp_round_up(needed, SP_PAGE);
-    if (sizes[1] == 0)
-        return STARPOOL_ENOMEM;
-    sizes[0] = sp_min(reserved_bytes / GROWTH_SHARE, GROWTH_MOST);
-    sizes[0] = sp_max(sp_round_down(sizes[0], granularity), sizes[1]);
-    *is_at_limit_out = sizes[2] > allowed;
-    for (size_t i = 0; i < SP_ARRAY_SIZE(sizes); i++) {
-        if (sizes[i] > allowed || sizes[i] == previous)
-            continue;
-        previous = sizes[i];
-        status = pool->backing->ops->grow(pool->backing, sizes[i], piece_out);
-        if (status == STARPOOL_OK)
+    if (rounded == 0)
+        return status;
+    *is_at_limit_out = exact > allowed;
+    size = generous_size(pool, rounded, reserved_bytes, allowed);
+    for (;;) {
+        if (size <= allowed) {
+            status = pool->backing->ops->grow(pool->backing, size, piece_out);
+            if (status == STARPOOL_OK)
+                return status;
+        }
+        if (size == exact)
             return status;
+        size = smaller_size(pool, size, rounded, exact);
     }
-    return status;
 }
 
 enum starpool_status sp_pool_grow_initial(struct starpool_pool *pool, size_t bytes)
@@ -132,25 +158,33 @@ static size_t piece_size_for(const struct request *request)
 
 static bool take_locked(struct starpool_pool *pool, struct request *request)
 {
+    struct sp_range *range;
+
     if (request->ordered != NULL)
         return sp_ordered_take_locked(pool, request->ordered);
     if (request->is_paged)
-        request->range = sp_store_take_pages(&pool->store, request->size);
+        range = sp_store_take_pages(&pool->store, request->size);
     else
-        request->range = sp_store_take(&pool->store, request->size, request->align);
+        range = sp_store_take(&pool->store, request->size, request->align);
     sp_pool_check(pool);
-    if (request->range == NULL)
+    if (range == NULL)
         return false;
+    sp_range_set_state(range, SP_RANGE_LIVE);
+    request->block = (struct sp_cached){range->start, range};
     pool->stats.n_allocs++;
     sp_pool_note_peaks(pool);
     return true;
 }
 
-struct sp_range *sp_pool_take_locked(struct starpool_pool *pool, size_t size, size_t align)
+bool sp_pool_take_locked(struct starpool_pool *pool, size_t size, size_t align,
+                         struct sp_cached *block_out)
 {
     struct request request = {.size = size, .align = align};
+    bool is_done = take_locked(pool, &request);
 
-    return take_locked(pool, &request) ? request.range : NULL;
+    if (is_done)
+        *block_out = request.block;
+    return is_done;
 }
 
 /* The locks that a request needs, with enough records for it. */
@@ -233,10 +267,11 @@ static enum starpool_status drain_or_grow(struct starpool_pool *pool, struct req
     threshold = pool->release_threshold;
     /* Time is no object any more: every range that might do is looked at. */
     sp_store_be_thorough(&pool->store, true);
-    is_done = take_locked(pool, request);
+    is_done = take_and_unlock(pool, request);
+    sp_lock_take(&pool->lock);
     sp_store_be_thorough(&pool->store, false);
     pool->stats.n_resident += is_done;
-    unlock_for(pool, request);
+    sp_lock_give(&pool->lock);
     if (is_done) {
         lower_bound(pool);
     } else {
@@ -250,24 +285,52 @@ static enum starpool_status drain_or_grow(struct starpool_pool *pool, struct req
 
 /* ---- the ladder ------------------------------------------------------------------------ */
 
+/* The device whose memory a pool is of; -1: it is of the host's, or managed. */
+static int device_of(const struct starpool_pool *pool)
+{
+    bool is_on_device =
+        pool->is_on_device || (pool->driver != NULL && pool->location.kind == STARPOOL_DEVICE &&
+                               pool->memory == STARPOOL_PINNED);
+
+    return is_on_device ? pool->location.id : -1;
+}
+
 /* True if `other` lives on memory that is what `pool` is short of. Only a node's room is a
  * node's. */
 static bool would_help(const struct starpool_pool *pool, const struct starpool_pool *other,
                        enum starpool_status status)
 {
+    if (pool->driver != NULL || other->driver != NULL || device_of(pool) != device_of(other))
+        return device_of(pool) == device_of(other) &&
+               pool->location.kind == other->location.kind &&
+               pool->location.id == other->location.id;
     return status != STARPOOL_ENODE || pool->location.kind != STARPOOL_HOST_NUMA ||
            other->location.kind != STARPOOL_HOST_NUMA ||
            pool->location.id == other->location.id;
 }
 
-static uint64_t trim_others(struct starpool_pool *pool, enum starpool_status status)
+/* Of a pool that the driver serves. */
+static uint64_t trim_drivers(struct starpool_pool *pool)
+{
+    uint64_t before = 0, after = 0;
+
+    if (sp_driver_pool_get_attribute(pool, STARPOOL_ATTR_RESERVED_CURRENT, &before) !=
+            STARPOOL_OK ||
+        sp_driver_pool_trim(pool, 0) != STARPOOL_OK ||
+        sp_driver_pool_get_attribute(pool, STARPOOL_ATTR_RESERVED_CURRENT, &after) !=
+            STARPOOL_OK)
+        return 0;
+    return before > after ? before - after : 0;
+}
+
+uint64_t sp_pool_trim_others(struct starpool_pool *pool, enum starpool_status status)
 {
     uint64_t released = 0;
     struct starpool_pool *other = NULL;
 
     while ((other = sp_registry_next(other)) != NULL) {
         if (other != pool && would_help(pool, other, status))
-            released += sp_pool_trim(other, 0);
+            released += other->driver != NULL ? trim_drivers(other) : sp_pool_trim(other, 0);
     }
     return released;
 }
@@ -315,6 +378,17 @@ static enum starpool_status try(struct starpool_pool *pool, struct request *requ
     return status;
 }
 
+/* Whether the pool's own maximum leaves room for it if all else is released. */
+static bool is_possible(struct starpool_pool *pool, const struct request *request)
+{
+    uint64_t maximum;
+
+    sp_lock_take(&pool->lock);
+    maximum = pool->maximum;
+    sp_lock_give(&pool->lock);
+    return maximum == 0 || request->size <= maximum;
+}
+
 /* Who asks, in a trace. */
 static uint64_t stream_of(const struct request *request)
 {
@@ -325,8 +399,12 @@ static enum starpool_status climb(struct starpool_pool *pool, struct request *re
 {
     enum starpool_status status = try(pool, request);
 
+    /* Slabs do not join, so that an empty one is in the way of a larger block. */
+    if (is_shortage(status) && pool->is_on_device && is_possible(pool, request) &&
+        sp_pool_trim(pool, 0) > 0)
+        status = try(pool, request);
     /* What others hold is no help against the pool's own maximum. */
-    if (is_shortage(status) && !request->is_at_limit && trim_others(pool, status) > 0)
+    if (is_shortage(status) && !request->is_at_limit && sp_pool_trim_others(pool, status) > 0)
         status = try(pool, request);
     for (unsigned attempt = 0; is_shortage(status) && pool->config.on_oom != NULL; attempt++) {
         if (!pool->config.on_oom(pool, request->size, attempt, pool->config.on_oom_arg))
@@ -339,16 +417,17 @@ static enum starpool_status climb(struct starpool_pool *pool, struct request *re
 }
 
 enum starpool_status sp_pool_climb(struct starpool_pool *pool, size_t size, size_t align,
-                                   struct sp_range **range_out)
+                                   struct sp_cached *block_out)
 {
     struct request request = {.size = size, .align = align};
     enum starpool_status status;
 
+    sp_pool_notice_reset(pool);
     /* Frees that have executed meanwhile are the host's. */
     sp_streams_poll(true);
     status = climb(pool, &request);
     if (status == STARPOOL_OK)
-        *range_out = request.range;
+        *block_out = request.block;
     return status;
 }
 
@@ -357,5 +436,6 @@ enum starpool_status sp_pool_climb_ordered(struct starpool_pool *pool,
 {
     struct request request = {.size = ordered->size, .align = SP_PAGE, .ordered = ordered};
 
+    sp_pool_notice_reset(pool);
     return climb(pool, &request);
 }

@@ -26,15 +26,6 @@
 /* Waits that are added for one request at most. */
 #define MAX_WAITS 64
 
-/* A chunk and the block of the store that it is. The address map knows the record, which hence
- * lives for ever and serves other pools later. */
-struct sp_chunk_record {
-    struct sp_chunk chunk; /* first */
-    struct sp_range *range;
-    struct starpool_pool *_Atomic pool; /* NULL while it is spare */
-    struct sp_chunk_record *next_spare;
-};
-
 /* Records of pools that are no more; guarded by the order's lock. */
 static struct {
     struct sp_chunk_record *spare;
@@ -147,9 +138,11 @@ static void check(const struct starpool_pool *pool)
 {
     const char *news;
 
-    if (SP_LIKELY(sp_option_number(SP_OPTION_CHECKS) < 2))
+    if (SP_LIKELY(sp_option_number(SP_OPTION_CHECKS) < 2) || pool->ordered.reuse == NULL)
         return;
     SP_ASSERT(sp_reuse_is_valid(pool->ordered.reuse));
+    if (sp_streams_order()->checker == NULL) /* There was no memory for it. */
+        return;
     news = sp_checker_news(sp_streams_order()->checker);
     if (news != NULL)
         sp_log(SP_LOG_ERROR, "%s: %s", pool->name, news);
@@ -180,7 +173,7 @@ static bool add_chunk(struct starpool_pool *pool, const struct sp_ordered_reques
     atomic_store(&record->pool, pool);
     sp_addrmap_set_chunk(range->start, range->size, record);
     /* Work that a free has not waited for may still use a block that is freed. */
-    if (sp_poison_is_on)
+    if (sp_pool_poisons(pool))
         sp_poison_block_live((void *)range->start, range->size);
     sp_reuse_add_chunk(ordered->reuse, &record->chunk);
     return true;
@@ -193,7 +186,7 @@ static void drop_chunk(struct starpool_pool *pool, struct sp_chunk *chunk)
     struct sp_chunk_record *record = record_of(chunk);
     struct sp_range *range = record->range;
 
-    if (sp_poison_is_on)
+    if (sp_pool_poisons(pool))
         sp_poison_block_freed((void *)range->start, range->size);
     ordered->chunk_bytes -= range->size;
     sp_addrmap_set_chunk(range->start, range->size, NULL);
@@ -261,7 +254,7 @@ bool sp_ordered_take_locked(struct starpool_pool *pool, struct sp_ordered_reques
     if (!add_chunk(pool, request))
         return false;
     request->has_chunk = true;
-    return missing_locked(&pool->ordered) == 0 && take_ready(pool, request);
+    return sp_reuse_wants(pool->ordered.reuse) == 0 && take_ready(pool, request);
 }
 
 /* What a request has made its stream wait for already. */
@@ -388,8 +381,10 @@ enum starpool_status sp_ordered_alloc(struct starpool_pool *pool, size_t size,
     else
         sp_streams_mark_alloc(request.stream);
     sp_streams_put(request.stream);
-    if (status == STARPOOL_OK)
-        *ptr_out = (void *)request.block.start;
+    if (status != STARPOOL_OK)
+        return status;
+    *ptr_out = (void *)request.block.start;
+    sp_pool_declare(pool, *ptr_out);
     return status;
 }
 
@@ -413,11 +408,15 @@ static struct starpool_pool *get_pool(const void *ptr)
 static enum starpool_status give_locked(struct starpool_pool *pool, void *ptr,
                                         struct sp_point at)
 {
+    struct sp_reuse *reuse = pool->ordered.reuse;
     struct sp_reuse_block block;
-    bool is_traced =
-        sp_trace_wants() && sp_reuse_find(pool->ordered.reuse, (uintptr_t)ptr, &block);
-    enum starpool_status status = sp_reuse_give(pool->ordered.reuse, (uintptr_t)ptr, at);
+    bool is_traced;
+    enum starpool_status status;
 
+    if (reuse == NULL) /* The device was reset meanwhile. */
+        return STARPOOL_EINVAL;
+    is_traced = sp_trace_wants() && sp_reuse_find(reuse, (uintptr_t)ptr, &block);
+    status = sp_reuse_give(reuse, (uintptr_t)ptr, at);
     if (status == STARPOOL_OK && is_traced)
         sp_trace_free(pool->id, ptr, block.size, sp_streams_number(at), at.seq);
     pool->stats.n_frees += status == STARPOOL_OK;
@@ -434,14 +433,19 @@ static enum starpool_status lock_to_give(struct starpool_pool *pool, struct sp_p
     return STARPOOL_OK;
 }
 
-/* Free a block of the engine at a point that has been submitted, or by the host. */
+/* Free a block of the engine, which is live, at a point that has been submitted, or by the
+ * host. */
 static enum starpool_status give(struct starpool_pool *pool, void *ptr, struct sp_point at)
 {
-    enum starpool_status status = lock_to_give(pool, at);
+    enum starpool_status status;
     bool is_released = false;
 
-    if (status != STARPOOL_OK)
+    sp_pool_withdraw(pool, ptr);
+    status = lock_to_give(pool, at);
+    if (status != STARPOOL_OK) {
+        sp_pool_declare(pool, ptr); /* It is live as before. */
         return status;
+    }
     status = give_locked(pool, ptr, at);
     check(pool);
     if (pool->is_destroyed) {
@@ -462,7 +466,7 @@ static enum starpool_status free_on(void *ptr, struct sp_stream *stream)
     enum starpool_status status;
 
     if (range != NULL && sp_range_state(range) == SP_RANGE_LIVE)
-        return sp_parked_free(range, stream);
+        return sp_parked_free(ptr, stream);
     pool = get_pool(ptr);
     if (pool == NULL)
         return STARPOOL_EINVAL;
@@ -482,6 +486,8 @@ enum starpool_status sp_ordered_free(void *ptr, starpool_stream handle)
         return status;
     status = free_on(ptr, stream);
     sp_streams_put(stream);
+    if (status == STARPOOL_EINVAL && sp_pool_free_lost(ptr))
+        return STARPOOL_OK;
     if (status == STARPOOL_EINVAL && ptr != NULL)
         sp_wrong_free(ptr, true);
     return status;
@@ -544,29 +550,6 @@ bool sp_ordered_find(const void *ptr, struct starpool_pool **pool_out,
     return is_found;
 }
 
-void sp_ordered_stats(struct starpool_pool *pool, struct sp_reuse_stats *stats_out)
-{
-    *stats_out = (struct sp_reuse_stats){0};
-    if (pool->ordered.reuse == NULL)
-        return;
-    sp_streams_lock();
-    sp_reuse_notice(pool->ordered.reuse);
-    sp_reuse_stats(pool->ordered.reuse, stats_out);
-    sp_streams_unlock();
-}
-
-size_t sp_ordered_largest(struct starpool_pool *pool)
-{
-    size_t size = 0;
-
-    if (pool->ordered.reuse != NULL) {
-        sp_streams_lock();
-        size = sp_reuse_largest(pool->ordered.reuse);
-        sp_streams_unlock();
-    }
-    return size;
-}
-
 void sp_ordered_follow_policy(struct starpool_pool *pool)
 {
     if (pool->ordered.reuse == NULL)
@@ -576,18 +559,21 @@ void sp_ordered_follow_policy(struct starpool_pool *pool)
     sp_streams_unlock();
 }
 
+void sp_ordered_close(struct sp_reuse *reuse)
+{
+    if (reuse == NULL)
+        return;
+    sp_reuse_fini(reuse, unmap_memory);
+    unmap_memory(reuse, sp_round_up(sp_reuse_size(), SP_PAGE));
+}
+
 void sp_ordered_fini(struct starpool_pool *pool)
 {
     struct sp_ordered *ordered = &pool->ordered;
     struct sp_chunk_record *record, *next;
 
-    if (ordered->reuse != NULL) {
-        sp_streams_lock();
-        sp_reuse_fini(ordered->reuse, unmap_memory);
-        sp_streams_unlock();
-        unmap_memory(ordered->reuse, sp_round_up(sp_reuse_size(), SP_PAGE));
-    }
     sp_streams_lock();
+    sp_ordered_close(ordered->reuse);
     for (record = ordered->spare_chunks; record != NULL; record = next) {
         next = record->next_spare;
         record->next_spare = chunks.spare;

@@ -14,8 +14,16 @@
 #include "src/pool/streams.h"
 
 struct starpool_pool;
-struct sp_chunk_record;
 struct sp_parked;
+
+/* A chunk and the block of the store that it is. The address map knows the record, which hence
+ * lives for ever and serves other pools later. */
+struct sp_chunk_record {
+    struct sp_chunk chunk; /* first */
+    struct sp_range *range;
+    struct starpool_pool *_Atomic pool; /* NULL while it is spare */
+    struct sp_chunk_record *next_spare;
+};
 
 /*
  * The engine of one pool, over chunks that are blocks of the pool's own store, and blocks of
@@ -76,10 +84,10 @@ void sp_ordered_settle_all(void);
 bool sp_ordered_find(const void *ptr, struct starpool_pool **pool_out,
                      struct sp_reuse_block *block_out);
 
-/* With the pool's lock: what the engine counts; all 0 if there is none. */
+/* With the pool's lock: what the engine counts; all 0 if there is none (stats.c). */
 void sp_ordered_stats(struct starpool_pool *pool, struct sp_reuse_stats *stats_out);
 
-/* With the pool's lock: the largest range that the host could have. */
+/* With the pool's lock: the largest range that the host could have (stats.c). */
 size_t sp_ordered_largest(struct starpool_pool *pool);
 
 /* With the pool's lock: the policy of the pool has changed. */
@@ -87,9 +95,14 @@ void sp_ordered_follow_policy(struct starpool_pool *pool);
 
 /* Free a block of the store in a stream: EINVAL if it is not live any more. With both locks:
  * give back to the store what has waited long enough (parked.c). */
-STARPOOL_CHECK enum starpool_status sp_parked_free(struct sp_range *range,
-                                                   struct sp_stream *stream);
+STARPOOL_CHECK enum starpool_status sp_parked_free(void *ptr, struct sp_stream *stream);
 void sp_parked_settle_locked(struct starpool_pool *pool);
+
+/* With both locks: all of them are the store's again, whatever they wait for. */
+void sp_parked_forget_locked(struct starpool_pool *pool);
+
+/* What an engine was fed goes back to the system. With the order's lock. */
+void sp_ordered_close(struct sp_reuse *reuse);
 
 /* The pool goes: nothing of it is in use. */
 void sp_ordered_fini(struct starpool_pool *pool);

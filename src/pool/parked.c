@@ -43,73 +43,103 @@ static struct sp_parked *take_record(struct starpool_pool *pool)
     return record;
 }
 
-/* A block of the store, which nobody else has any more, waits until the stream is past `at`. */
-static void park(struct starpool_pool *pool, struct sp_parked *record, struct sp_range *range,
-                 struct sp_point at)
+static void drop_record_locked(struct starpool_pool *pool, struct sp_parked *record)
 {
-    struct sp_ordered *ordered = &pool->ordered;
-
-    *record = (struct sp_parked){.range = range, .free = at};
-    sp_lock_take(&pool->lock);
-    sp_streams_lock();
-    sp_order_hold(sp_streams_order(), at.slot);
-    sp_streams_unlock();
-    record->next = ordered->parked;
-    ordered->parked = record;
-    ordered->parked_bytes += range->size;
-    pool->stats.n_frees++;
-    sp_lock_give(&pool->lock);
+    record->next = pool->ordered.spare_parked;
+    pool->ordered.spare_parked = record;
 }
 
 static void drop_record(struct starpool_pool *pool, struct sp_parked *record)
 {
     sp_lock_take(&pool->lock);
-    record->next = pool->ordered.spare_parked;
-    pool->ordered.spare_parked = record;
+    drop_record_locked(pool, record);
     sp_lock_give(&pool->lock);
 }
 
-enum starpool_status sp_parked_free(struct sp_range *range, struct sp_stream *stream)
+/* A live block of the store waits from now on until the stream is past `at`. EINVAL: it is none
+ * any more. */
+static enum starpool_status park(struct starpool_pool *pool, struct sp_parked *record,
+                                 void *ptr, const struct sp_stream *stream, struct sp_point at)
 {
-    struct starpool_pool *pool = sp_range_pool(range);
-    struct sp_parked *record = take_record(pool);
-    struct sp_point at;
-    enum starpool_status status = record == NULL ? STARPOOL_ENOMEM : STARPOOL_OK;
+    struct sp_ordered *ordered = &pool->ordered;
+    struct sp_range *range;
 
-    if (status == STARPOOL_OK)
-        status = sp_streams_submit(stream, &at);
-    if (status == STARPOOL_OK && !sp_pool_take_back(range))
-        status = STARPOOL_EINVAL;
-    if (status == STARPOOL_OK) {
-        sp_trace_free(pool->id, (void *)range->start, range->size, stream->number, at.seq);
-        park(pool, record, range, at);
-    } else if (record != NULL) {
-        drop_record(pool, record);
+    sp_lock_take(&pool->lock);
+    range = sp_pool_take_back_locked(pool, ptr);
+    if (range == NULL) {
+        drop_record_locked(pool, record);
+        sp_lock_give(&pool->lock);
+        return STARPOOL_EINVAL;
     }
+    sp_trace_free(pool->id, ptr, range->size, stream->number, at.seq);
+    *record = (struct sp_parked){.range = range, .free = at, .next = ordered->parked};
+    ordered->parked = record;
+    ordered->parked_bytes += range->size;
+    sp_streams_lock();
+    sp_order_hold(sp_streams_order(), at.slot);
+    sp_streams_unlock();
+    pool->stats.n_frees++;
+    sp_lock_give(&pool->lock);
+    return STARPOOL_OK;
+}
+
+enum starpool_status sp_parked_free(void *ptr, struct sp_stream *stream)
+{
+    struct starpool_pool *pool = sp_pool_get_live(ptr);
+    struct sp_parked *record = pool == NULL ? NULL : take_record(pool);
+    struct sp_point at;
+    enum starpool_status status = pool == NULL ? STARPOOL_EINVAL : STARPOOL_ENOMEM;
+
+    if (record != NULL) {
+        status = sp_streams_submit(stream, &at);
+        if (status == STARPOOL_OK) {
+            sp_pool_withdraw(pool, ptr);
+            status = park(pool, record, ptr, stream, at);
+        } else {
+            drop_record(pool, record);
+        }
+    }
+    if (pool != NULL)
+        sp_registry_put(pool);
     return status;
 }
 
-void sp_parked_settle_locked(struct starpool_pool *pool)
+static bool is_over(const struct sp_order *order, struct sp_point free)
+{
+    return sp_order_is_before(order, free, SP_SLOT_HOST) ||
+           order->streams[free.slot].done_seq >= free.seq;
+}
+
+/* With both locks: what has waited long enough, or all of them. */
+static void settle(struct starpool_pool *pool, bool takes_all)
 {
     struct sp_ordered *ordered = &pool->ordered;
     struct sp_order *order = sp_streams_order();
     struct sp_parked **link = &ordered->parked, *record;
 
     while ((record = *link) != NULL) {
-        if (!sp_order_is_before(order, record->free, SP_SLOT_HOST) &&
-            order->streams[record->free.slot].done_seq < record->free.seq) {
+        if (!takes_all && !is_over(order, record->free)) {
             link = &record->next;
             continue;
         }
         *link = record->next;
         sp_order_release(order, record->free.slot);
         ordered->parked_bytes -= record->range->size;
-        if (sp_poison_is_on)
+        if (sp_pool_poisons(pool))
             sp_poison_block_freed((void *)record->range->start, record->range->size);
         sp_store_give(&pool->store, record->range);
-        record->next = ordered->spare_parked;
-        ordered->spare_parked = record;
+        drop_record_locked(pool, record);
     }
+}
+
+void sp_parked_settle_locked(struct starpool_pool *pool)
+{
+    settle(pool, false);
+}
+
+void sp_parked_forget_locked(struct starpool_pool *pool)
+{
+    settle(pool, true);
 }
 
 /* ---- all pools --------------------------------------------------------------------------- */

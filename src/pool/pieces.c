@@ -6,7 +6,6 @@
 #include "src/pool/pool.h"
 #include "src/trace/record.h"
 #include "src/util/options.h"
-#include "src/util/poison.h"
 
 static void count_piece(struct starpool_pool *pool, const struct sp_piece *piece, bool is_added)
 {
@@ -18,6 +17,8 @@ static void count_piece(struct starpool_pool *pool, const struct sp_piece *piece
     stats->huge_bytes += sign * piece->huge_bytes;
     stats->huge_fallback_bytes += sign * piece->fallback_bytes;
     stats->spilled_bytes += sign * piece->spilled_bytes;
+    stats->registered_bytes += sign * piece->registered_bytes;
+    stats->unregistered_bytes += sign * piece->unregistered_bytes;
     stats->unbound_bytes += sign * (piece->is_bound ? 0 : piece->size);
     stats->n_segments += sign;
     if (!is_added) {
@@ -54,7 +55,7 @@ void sp_pool_check(const struct starpool_pool *pool)
 
 void sp_pool_add_piece(struct starpool_pool *pool, struct sp_piece *piece)
 {
-    if (sp_poison_is_on)
+    if (sp_pool_poisons(pool))
         sp_poison_piece_added(piece->base, piece->size);
     piece->prev = NULL;
     piece->next = pool->pieces;
@@ -107,6 +108,16 @@ bool sp_pool_put_back(struct starpool_pool *pool, struct sp_piece *piece)
     return true;
 }
 
+bool sp_pool_cut_piece(struct starpool_pool *pool, struct sp_piece *piece)
+{
+    if (!sp_store_cut(&pool->store, piece->region, piece->base, piece->size))
+        return false;
+    unlink_piece(pool, piece);
+    count_piece(pool, piece, false);
+    sp_trace_release(pool->id, piece->base, piece->size);
+    return true;
+}
+
 /* With the growth lock: give a piece back if nothing of it is in use. Needs no record but where
  * free memory lies on both sides of the piece; without one it stays. */
 static bool release_piece(struct starpool_pool *pool, struct sp_piece *piece)
@@ -114,16 +125,11 @@ static bool release_piece(struct starpool_pool *pool, struct sp_piece *piece)
     bool is_free;
 
     sp_lock_take(&pool->lock);
-    is_free = sp_store_cut(&pool->store, piece->region, piece->base, piece->size);
-    if (is_free) {
-        unlink_piece(pool, piece);
-        count_piece(pool, piece, false);
-        sp_trace_release(pool->id, piece->base, piece->size);
-    }
+    is_free = sp_pool_cut_piece(pool, piece);
     sp_lock_give(&pool->lock);
     if (!is_free)
         return false;
-    if (sp_poison_is_on)
+    if (sp_pool_poisons(pool))
         sp_poison_piece_removed(piece->base, piece->size);
     if (sp_pool_put_back(pool, piece))
         return true;
@@ -171,6 +177,7 @@ uint64_t sp_pool_trim(struct starpool_pool *pool, uint64_t keep)
 {
     uint64_t released;
 
+    sp_pool_notice_reset(pool);
     /* Frees that have executed meanwhile are seen now. */
     sp_streams_poll(true);
     sp_lock_take(&pool->growth);

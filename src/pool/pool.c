@@ -11,10 +11,14 @@
 
 #include "numa/host_pool.h"
 #include "numa/topo.h"
+#include "src/driver/features.h"
 #include "src/pool/captured.h"
+#include "src/pool/device_pool.h"
 #include "src/pool/driver_pool.h"
+#include "src/pool/pinning.h"
 #include "src/pool/private.h"
 #include "src/trace/record.h"
+#include "src/util/options.h"
 
 void starpool_pool_config_init(struct starpool_pool_config *config)
 {
@@ -28,6 +32,7 @@ void starpool_pool_config_init(struct starpool_pool_config *config)
         .follows_events = true,
         .is_opportunistic = true,
         .allows_internal_waits = true,
+        .has_shadow = sp_option_number(SP_OPTION_SHADOW) != 0,
     };
 }
 
@@ -38,6 +43,15 @@ static bool threshold_is_valid(const struct starpool_pool_config *config)
     return config->location.kind != STARPOOL_DEVICE || config->maximum == 0 ||
            config->release_threshold == STARPOOL_UNLIMITED ||
            config->release_threshold <= config->maximum;
+}
+
+/* Only the host's memory is registered, and the driver's own is already. */
+static bool registration_is_valid(const struct starpool_pool_config *config)
+{
+    return !config->is_registered ||
+           ((config->location.kind == STARPOOL_HOST ||
+             config->location.kind == STARPOOL_HOST_NUMA) &&
+            config->memory == STARPOOL_PINNED && config->backend != STARPOOL_BACKEND_DRIVER);
 }
 
 static bool config_is_valid(const struct starpool_pool_config *config)
@@ -51,7 +65,7 @@ static bool config_is_valid(const struct starpool_pool_config *config)
            (unsigned)config->backend <= STARPOOL_BACKEND_CPU &&
            (unsigned)config->capture <= STARPOOL_CAPTURE_ARENA &&
            (unsigned)config->captured_free <= STARPOOL_FREE_AT_CAPTURE_END &&
-           (config->handle_types & ~handle_types) == 0;
+           (config->handle_types & ~handle_types) == 0 && registration_is_valid(config);
 }
 
 bool sp_location_needs_driver(struct starpool_location location, enum starpool_memory memory)
@@ -147,6 +161,9 @@ enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config
         return status;
     }
     pool->backing = backing;
+    pool->is_on_device = backing->ops->forget != NULL;
+    pool->is_declared = pool->is_on_device && sp_nvtx_setup();
+    pool->config.has_shadow = false;
     pool->spare_front = config->has_exact_peak ? NULL : sp_front_make();
     sp_registry_add(pool);
     if (config->initial > 0)
@@ -159,45 +176,91 @@ enum starpool_status sp_pool_create_on(const struct starpool_pool_config *config
     return STARPOOL_OK;
 }
 
-/* True if the driver makes the pool. */
-static bool is_drivers(const struct starpool_pool_config *config)
+/* Put a backend in the place of STARPOOL_BACKEND_AUTO: a device that has no pools of the
+ * driver's is served by slabs. */
+static enum starpool_status choose_backend(struct starpool_pool_config *config)
 {
-    switch (config->backend) {
-    case STARPOOL_BACKEND_DRIVER:
-        return true;
-    case STARPOOL_BACKEND_AUTO:
-        return sp_location_needs_driver(config->location, config->memory);
-    case STARPOOL_BACKEND_SLAB:
-    case STARPOOL_BACKEND_CPU:
-        break;
+    const struct sp_driver *driver;
+    struct sp_choice choice;
+    enum starpool_status status;
+
+    if (config->backend != STARPOOL_BACKEND_AUTO)
+        return STARPOOL_OK;
+    config->backend = sp_location_needs_driver(config->location, config->memory)
+                          ? STARPOOL_BACKEND_DRIVER
+                          : STARPOOL_BACKEND_CPU;
+    if (config->location.kind != STARPOOL_DEVICE || config->memory != STARPOOL_PINNED)
+        return STARPOOL_OK;
+    status = sp_driver_pool_start(config->location, &driver);
+    if (status != STARPOOL_OK)
+        return status;
+    sp_features_pools(driver, config->location.id, &choice);
+    if (choice.mechanism == SP_MECHANISM_SLAB) {
+        config->backend = STARPOOL_BACKEND_SLAB;
+        sp_log(SP_LOG_INFO, "device %d is served by slabs: %s", config->location.id,
+               choice.why);
     }
-    return false;
+    return STARPOOL_OK;
+}
+
+static enum starpool_status create_slab(const struct starpool_pool_config *config,
+                                        struct starpool_pool **pool_out)
+{
+    const struct sp_driver *driver;
+    struct sp_backing *backing;
+    enum starpool_status status;
+
+    if (config->location.kind != STARPOOL_DEVICE || config->memory == STARPOOL_MANAGED)
+        return STARPOOL_ENOTSUP;
+    status = sp_driver_pool_start(config->location, &driver);
+    if (status == STARPOOL_OK)
+        status = sp_device_backing_create(driver, config->location.id, &backing);
+    return status == STARPOOL_OK ? sp_pool_create_on(config, backing, pool_out) : status;
+}
+
+/* Memory of the host. */
+static enum starpool_status create_host(const struct starpool_pool_config *config,
+                                        struct starpool_pool **pool_out)
+{
+    int node = config->location.kind == STARPOOL_HOST_NUMA ? config->location.id : -1;
+    const struct sp_driver *driver;
+    struct sp_backing *backing;
+    enum starpool_status status = STARPOOL_OK;
+
+    if (config->memory == STARPOOL_MANAGED)
+        return STARPOOL_ENOTSUP;
+    if (config->is_registered)
+        status = sp_driver_get(&driver);
+    if (status == STARPOOL_OK)
+        status = sp_host_backing_create(node, config, &backing);
+    if (status != STARPOOL_OK)
+        return status;
+    if (config->is_registered)
+        sp_host_backing_pin(backing, &sp_pin_by_driver);
+    return sp_pool_create_on(config, backing, pool_out);
 }
 
 enum starpool_status starpool_pool_create(const struct starpool_pool_config *config,
                                           struct starpool_pool **pool_out)
 {
-    struct starpool_pool_config resolved;
-    struct sp_backing *backing;
+    struct starpool_pool_config resolved, chosen;
     enum starpool_status status;
-    int node;
 
     if (config == NULL || pool_out == NULL || !config_is_valid(config))
         return STARPOOL_EINVAL;
     resolved = *config;
     status = sp_location_resolve(&resolved.location, resolved.memory);
+    chosen = resolved;
+    if (status == STARPOOL_OK)
+        status = choose_backend(&chosen);
     if (status != STARPOOL_OK)
         return status;
-    if (is_drivers(&resolved))
+    if (chosen.backend == STARPOOL_BACKEND_DRIVER)
         return sp_driver_pool_create(&resolved, pool_out);
-    if (resolved.backend == STARPOOL_BACKEND_SLAB || resolved.memory == STARPOOL_MANAGED ||
-        resolved.handle_types != 0)
+    if (resolved.handle_types != 0)
         return STARPOOL_ENOTSUP;
-    node = resolved.location.kind == STARPOOL_HOST_NUMA ? resolved.location.id : -1;
-    status = sp_host_backing_create(node, &resolved, &backing);
-    if (status != STARPOOL_OK)
-        return status;
-    return sp_pool_create_on(&resolved, backing, pool_out);
+    return chosen.backend == STARPOOL_BACKEND_SLAB ? create_slab(&resolved, pool_out)
+                                                   : create_host(&resolved, pool_out);
 }
 
 /* ---- destruction --------------------------------------------------------------------- */
@@ -215,6 +278,7 @@ bool sp_pool_is_destroyed(struct starpool_pool *pool)
 bool sp_pool_claim_release(struct starpool_pool *pool)
 {
     if (!pool->is_destroyed || pool->is_released || !sp_store_is_empty(&pool->store) ||
+        atomic_load(&pool->n_claims) != 0 ||
         (pool->driver != NULL && pool->stats.n_allocs != pool->stats.n_frees))
         return false;
     pool->is_released = true;
@@ -226,9 +290,11 @@ void sp_pool_release(struct starpool_pool *pool)
     /* Without spare records a piece between others may need a second pass. */
     while (sp_pool_trim(pool, 0) > 0 && pool->pieces != NULL)
         continue;
-    if (pool->pieces != NULL)
-        sp_log(SP_LOG_WARN, "%s: the system does not take some of its memory back", pool->name);
-    sp_registry_put(pool);
+    if (pool->pieces == NULL)
+        sp_registry_put(pool);
+    else /* It stays with what it has, which the next shortage may give back. */
+        sp_log(SP_LOG_WARN, "%s: %s does not take some of its memory back", pool->name,
+               pool->is_on_device ? "the driver" : "the system");
 }
 
 /* With the growth lock and the caches closed: no cache is this pool's any more. */

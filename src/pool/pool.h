@@ -13,10 +13,14 @@
 
 #include "src/heap/store.h"
 #include "src/pool/front.h"
+#include "src/pool/growth.h"
+#include "src/pool/nvtx.h"
 #include "src/pool/ordered.h"
 #include "src/pool/pool_ops.h"
 #include "src/pool/registry.h"
 #include "src/util/lock.h"
+#include "src/util/poison.h"
+#include "src/util/util.h"
 
 #define SP_POOL_NAME_SIZE 64
 
@@ -46,7 +50,9 @@ struct starpool_pool {
     struct starpool_pool_config config; /* as given; what can be set later stands below */
     char name[SP_POOL_NAME_SIZE];
     struct sp_backing *backing;
-    bool is_default; /* set before others see the pool, but for the registry's lock */
+    bool is_on_device; /* pieces of a device's memory, which nothing of the host may touch */
+    bool is_declared;  /* a tool is told of its blocks: it has no caches then */
+    bool is_default;   /* set before others see the pool, but for the registry's lock */
     bool is_current, is_given_up; /* guarded by the registry's lock */
     _Atomic bool is_permanent;    /* cannot be destroyed; see sp_pool_make_permanent() */
 
@@ -70,75 +76,13 @@ struct starpool_pool {
     bool is_released;                /* its memory is going back */
     uint64_t maximum;                /* [bytes] 0: none */
     uint64_t release_threshold;
+    _Atomic uint64_t n_resets; /* of the device; blocks of before the last one are no more */
+    _Atomic unsigned n_claims; /* blocks that are in nobody's hands, in a destroyed pool, too */
     struct starpool_stats stats; /* counts that no cache makes, and bytes of pieces */
 
     _Atomic unsigned n_references;     /* the registry's and those of whoever looks at it now */
     struct starpool_pool *prev, *next; /* in the registry's list */
 };
-
-/* ---- slow paths (slow.c) ---------------------------------------------------------------- */
-
-/* Take a block from the depot or the store, growing if need be. */
-enum starpool_status sp_pool_take(struct starpool_pool *pool, size_t size, size_t align,
-                                  struct sp_range **range_out);
-
-/* Give a block back past a cache that would not keep it. Makes no system call. */
-void sp_pool_give(struct starpool_pool *pool, struct sp_range *range);
-
-/* ---- growth (growth.c) ------------------------------------------------------------------ */
-
-/* Everything that can be done for a block that the store has not; the ladder of the failure
- * rule ends here, with a refusal that is counted and said. */
-enum starpool_status sp_pool_climb(struct starpool_pool *pool, size_t size, size_t align,
-                                   struct sp_range **range_out);
-
-/* The same for a stream, from what the engine cannot serve on. */
-enum starpool_status sp_pool_climb_ordered(struct starpool_pool *pool,
-                                           struct sp_ordered_request *ordered);
-
-/* With the lock and a stocked store: a block from the store, counted, or NULL. */
-struct sp_range *sp_pool_take_locked(struct starpool_pool *pool, size_t size, size_t align);
-
-/* Reserve at least `bytes` more. */
-enum starpool_status sp_pool_grow_initial(struct starpool_pool *pool, size_t bytes);
-
-/* Count a refusal, and now and then say why. `stream` is the number of the one that asked. */
-void sp_pool_note_refusal(struct starpool_pool *pool, size_t size, uint64_t stream,
-                          enum starpool_status status);
-
-/* ---- pieces (pieces.c) ------------------------------------------------------------------ */
-
-/* Lock the pool with a store that cannot run out of records; ENOMEM, and not locked, if there
- * is no memory for them. */
-enum starpool_status sp_pool_lock_stocked(struct starpool_pool *pool);
-
-/* With the lock: add a piece to the store. */
-void sp_pool_add_piece(struct starpool_pool *pool, struct sp_piece *piece);
-
-/* With the growth lock: give a piece back that is not in the store. False if it stays. */
-bool sp_pool_put_back(struct starpool_pool *pool, struct sp_piece *piece);
-
-/* Bytes reserved now. */
-uint64_t sp_pool_reserved(struct starpool_pool *pool);
-
-/* Release whole pieces until no more than `keep` bytes are reserved. Returns what went. The
- * second is for who has the growth lock. */
-uint64_t sp_pool_trim(struct starpool_pool *pool, uint64_t keep);
-uint64_t sp_pool_trim_locked(struct starpool_pool *pool, uint64_t keep);
-
-/* With the lock: stop if the store is broken, while that is checked (STARPOOL_CHECKS). */
-void sp_pool_check(const struct starpool_pool *pool);
-
-/* ---- caches (drain.c) ------------------------------------------------------------------- */
-
-/* With the growth lock: empty every cache and the depot into the store. */
-void sp_pool_drain(struct starpool_pool *pool);
-
-/* With the growth lock: close every cache and wait until its owner is out; open them again,
- * unless they are shut. One that joins meanwhile stays open. */
-void sp_pool_close_fronts(struct starpool_pool *pool);
-void sp_pool_open_fronts(struct starpool_pool *pool);
-bool sp_pool_has_open_front(struct starpool_pool *pool);
 
 /* ---- counting (stats.c) -------------------------------------------------------------- */
 
@@ -190,6 +134,35 @@ void sp_alloc_setup(void);
 
 /* Start what the process needs once: caches, poisoning, fork handlers. */
 void sp_pool_setup(void);
+
+/* Whether sanitizers are told of its memory. */
+static inline bool sp_pool_poisons(const struct starpool_pool *pool)
+{
+    return SP_UNLIKELY(sp_poison_is_on) && !pool->is_on_device;
+}
+
+/* A block of the pool has been handed out; it is live, and goes before anybody else can have
+ * it: a tool is told, if there is one. It judges work by what is declared when the work is
+ * submitted (nvtxMemPermissionsBind() in nvToolsExtMem.h), so a block that is freed in a stream
+ * goes at once. No lock is held. */
+static inline void sp_pool_declare(const struct starpool_pool *pool, const void *ptr)
+{
+    if (SP_UNLIKELY(pool->is_declared))
+        sp_nvtx_declare_block(pool, ptr);
+}
+
+static inline void sp_pool_withdraw(const struct starpool_pool *pool, const void *ptr)
+{
+    if (SP_UNLIKELY(pool->is_declared))
+        sp_nvtx_withdraw_block(pool, ptr);
+}
+
+/* How often the device was reset: what was taken before the number rose is no block any more.
+ */
+static inline uint64_t sp_pool_n_resets(const struct starpool_pool *pool)
+{
+    return atomic_load_explicit(&pool->n_resets, memory_order_acquire);
+}
 
 static inline struct starpool_pool *sp_range_pool(const struct sp_range *range)
 {

@@ -23,6 +23,8 @@ struct sp_piece {
     size_t huge_bytes;            /* on reserved huge pages */
     size_t fallback_bytes;        /* wanted those, got transparent ones */
     size_t spilled_bytes;         /* on another node than the pool's */
+    size_t registered_bytes;      /* with the driver */
+    size_t unregistered_bytes;    /* wanted so, and refused */
     bool is_bound;                /* the system agreed to bind it */
     struct sp_piece *prev, *next; /* the pool's */
 };
@@ -54,6 +56,20 @@ struct sp_backing_ops {
     void (*drop_region)(struct sp_backing *backing, struct sp_region *region);
 
     void (*destroy)(struct sp_backing *backing);
+
+    /* ---- NULL where there is no such thing ---- */
+
+    /* The size that growth tries first, halves of it next: the larger, the fewer pieces. NULL:
+     * a share of what is reserved. */
+    size_t (*generous_size)(const struct sp_backing *backing, uint64_t reserved);
+
+    /* Whether the device was reset since it gave the pieces; they are gone, and shrink() is not
+     * to give them back. */
+    bool (*has_reset)(const struct sp_backing *backing);
+    void (*forget)(struct sp_backing *backing);
+
+    /* The device was reset: register what was registered there, if anything. */
+    void (*renew)(struct sp_backing *backing, struct sp_piece *piece, int device);
 };
 
 struct sp_backing {

@@ -35,6 +35,11 @@ sp_alloc_aligned(struct starpool_pool *pool, size_t size, size_t align, void **p
  * (STARPOOL_LOG=info), because its user says it. */
 STARPOOL_API void sp_pool_make_permanent(struct starpool_pool *pool);
 
+/* A device was reset, as by cudaDeviceReset(), and not used again yet: what pools of ours had
+ * on it is gone, so that the first free of a block of before comes to nothing; memory of the
+ * host that was registered there is registered again. */
+STARPOOL_API void sp_pool_forget_device(int device);
+
 /* True for the first caller in this process: one plugin serves StarPU. */
 STARPOOL_API bool sp_claim_starpu(void);
 

@@ -70,6 +70,7 @@ static void before_fork(void)
     sp_owners_freeze();
     sp_late_freeze();
     sp_streams_freeze();
+    sp_lost_freeze();
     sp_front_freeze();
     sp_stock_freeze();
     sp_addrmap_freeze();
@@ -82,6 +83,7 @@ static void thaw(void)
     sp_addrmap_thaw();
     sp_stock_thaw();
     sp_front_thaw();
+    sp_lost_thaw();
     sp_streams_thaw();
     sp_late_thaw();
     sp_owners_thaw();
@@ -171,7 +173,8 @@ static unsigned take_slot(const struct starpool_pool *pool)
 {
     unsigned slot;
 
-    if (pool->config.has_exact_peak || pool->driver != NULL || registry.slots == UINT32_MAX)
+    if (pool->config.has_exact_peak || pool->is_declared || pool->driver != NULL ||
+        registry.slots == UINT32_MAX)
         return SP_FRONT_SLOTS;
     slot = (unsigned)__builtin_ctz(~registry.slots);
     registry.slots |= (uint32_t)1 << slot;
@@ -185,6 +188,8 @@ void sp_registry_add(struct starpool_pool *pool)
     if (registry.is_traced)
         sp_trace_pool_create(pool->id, pool->location, pool->config.maximum, pool->name, false);
     pool->slot = pool->store.slot = take_slot(pool);
+    if (pool->is_on_device)
+        pool->store.slot |= SP_SLOT_FLEETING;
     atomic_store(&pool->n_references, 1);
     pool->prev = NULL;
     pool->next = registry.pools;
@@ -255,6 +260,20 @@ struct starpool_pool *sp_registry_next(struct starpool_pool *pool)
     if (pool != NULL)
         sp_registry_put(pool);
     return next;
+}
+
+struct starpool_pool *sp_registry_get(const struct starpool_pool *wanted)
+{
+    struct starpool_pool *pool;
+
+    sp_lock_take(&registry.lock);
+    pool = registry.pools;
+    while (pool != NULL && pool != wanted)
+        pool = pool->next;
+    if (pool != NULL)
+        atomic_fetch_add(&pool->n_references, 1);
+    sp_lock_give(&registry.lock);
+    return pool;
 }
 
 struct starpool_pool *sp_registry_find_driver(sp_cu_pool handle)
@@ -349,10 +368,17 @@ static enum starpool_status get(struct starpool_location location, enum starpool
     if (status != STARPOOL_OK)
         return status;
     pool = find(location, memory, wants_current);
-    if (sp_location_needs_driver(location, memory) && (pool == NULL || !pool->is_current)) {
-        if (pool != NULL)
-            sp_registry_put(pool);
-        return sp_driver_pool_get(location, memory, wants_current, pool_out);
+    if (pool != NULL && !pool->is_on_device && !pool->is_current &&
+        sp_location_needs_driver(location, memory)) {
+        sp_registry_put(pool);
+        pool = NULL;
+    }
+    if (pool == NULL && sp_location_needs_driver(location, memory)) {
+        status = sp_driver_pool_get(location, memory, wants_current, pool_out);
+        /* A device that has none: the default is one of slabs. */
+        if (status != STARPOOL_ENOTSUP || location.kind != STARPOOL_DEVICE ||
+            memory != STARPOOL_PINNED)
+            return status;
     }
     if (pool == NULL) {
         status = make_default(location, memory);

@@ -20,6 +20,9 @@ void sp_registry_forget(struct starpool_pool *pool);
 struct starpool_pool *sp_registry_next(struct starpool_pool *pool);
 void sp_registry_put(struct starpool_pool *pool);
 
+/* The pool, referenced, if it is one that there is; NULL if not. */
+struct starpool_pool *sp_registry_get(const struct starpool_pool *wanted);
+
 /* The first pool that stands for one of the driver's, referenced; NULL if there is none. */
 struct starpool_pool *sp_registry_find_driver(sp_cu_pool handle);
 

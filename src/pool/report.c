@@ -31,7 +31,7 @@ static void locate_pages(struct starpool_pool *pool, struct starpool_pages *sum_
     const struct sp_topo *topo;
 
     *sum_out = (struct starpool_pages){0};
-    if (sp_topo_get(&topo) != STARPOOL_OK)
+    if (pool->is_on_device || sp_topo_get(&topo) != STARPOOL_OK)
         return;
     sp_lock_take(&pool->growth);
     for (const struct sp_piece *piece = pool->pieces; piece != NULL; piece = piece->next) {
@@ -82,7 +82,15 @@ static const char *backend_name(const struct starpool_pool *pool)
 {
     if (pool->driver != NULL)
         return "driver";
+    if (pool->is_on_device)
+        return "slab";
     return pool->location.kind == STARPOOL_DEVICE ? "cpu-only device" : "host";
+}
+
+/* Memory that the pool has placed on the host's nodes itself. */
+static bool has_pages(const struct starpool_pool *pool)
+{
+    return pool->driver == NULL && !pool->is_on_device;
 }
 
 /* With the driver's own counters, unless it does not say them. */
@@ -98,11 +106,33 @@ static void read_pool(struct starpool_pool *pool, struct starpool_pool_config *c
         (void)!sp_driver_pool_collect(pool, stats_out);
 }
 
-/* True for counters that are of interest only to who uses streams, or captures them. */
-static bool is_ordered(const char *name)
+static bool begins_with_one_of(const char *name, const char *const beginnings[], size_t n)
 {
-    return strncmp(name, "ordered_", 8) == 0 || strncmp(name, "n_takes_", 8) == 0 ||
-           strncmp(name, "graph_", 6) == 0 || strncmp(name, "n_captured_", 11) == 0;
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* True for counters that are of interest only to who uses streams, captures them, or has
+ * devices. */
+static bool is_special(const char *name)
+{
+    static const char *const beginnings[] = {"ordered_",      "n_takes_", "graph_",
+                                             "n_captured_",   "shadow_",  "registered_",
+                                             "unregistered_", "n_lost_"};
+
+    return begins_with_one_of(name, beginnings, SP_ARRAY_SIZE(beginnings));
+}
+
+/* True for counters of what becomes of the host's pages. */
+static bool is_of_pages(const char *name)
+{
+    static const char *const beginnings[] = {"locked_", "huge_", "spilled_", "unbound_",
+                                             "n_spills"};
+
+    return begins_with_one_of(name, beginnings, SP_ARRAY_SIZE(beginnings));
 }
 
 /* True for counters in bytes, by their names. */
@@ -115,11 +145,12 @@ static bool is_bytes(const char *name)
     return end - name > 6 && end[-6] == '_' && end[-5] == 'b';
 }
 
-static void print_counter(FILE *out, const char *name, const char *text, uint64_t value)
+static void print_counter(FILE *out, const struct starpool_pool *pool, const char *name,
+                          const char *text, uint64_t value)
 {
     char bytes[32];
 
-    if (is_ordered(name) && value == 0)
+    if (value == 0 && (is_special(name) || (is_of_pages(name) && !has_pages(pool))))
         return;
     if (is_bytes(name))
         fprintf(out, "    %-12s %s\n", sp_bytes_text(bytes, sizeof(bytes), value), text);
@@ -138,6 +169,16 @@ static void print_pages(FILE *out, const struct starpool_pages *pages)
             pages->n_unknown);
 }
 
+static bool has_lost_shadow(struct starpool_pool *pool)
+{
+    bool answer;
+
+    sp_lock_take(&pool->lock);
+    answer = pool->driver != NULL && pool->driver->has_lost_shadow;
+    sp_lock_give(&pool->lock);
+    return answer;
+}
+
 void sp_report_pool_text(FILE *out, struct starpool_pool *pool)
 {
     struct starpool_pool_config config;
@@ -147,19 +188,25 @@ void sp_report_pool_text(FILE *out, struct starpool_pool *pool)
 
     read_pool(pool, &config, &stats);
     locate_pages(pool, &pages);
-    fprintf(out, "  %s (%s, %s, %s, huge pages %s, limit %s)\n", pool->name,
-            kind_name(pool->location.kind), backend_name(pool),
-            placement_name(config.placement), huge_name(config.huge),
+    fprintf(out, "  %s (%s, %s", pool->name, kind_name(pool->location.kind),
+            backend_name(pool));
+    if (has_pages(pool))
+        fprintf(out, ", %s, huge pages %s", placement_name(config.placement),
+                huge_name(config.huge));
+    fprintf(out, ", limit %s)\n",
             config.maximum == 0 ? "none" : sp_bytes_text(limit, sizeof(limit), config.maximum));
-#define PRINT(name, text) print_counter(out, #name, text, stats.name);
+#define PRINT(name, text) print_counter(out, pool, #name, text, stats.name);
     STARPOOL_STATS_MAP(PRINT)
 #undef PRINT
-    print_pages(out, &pages);
+    if (has_lost_shadow(pool))
+        fputs("    no memory to count it beside the driver\n", out);
+    if (has_pages(pool))
+        print_pages(out, &pages);
 }
 
 static void write_counter(struct sp_json *json, const char *name, uint64_t value)
 {
-    if (!is_ordered(name) || value != 0)
+    if (!is_special(name) || value != 0)
         sp_json_number(json, name, value);
 }
 
@@ -198,6 +245,9 @@ void sp_report_pool_json(struct sp_json *json, struct starpool_pool *pool)
     sp_json_string(json, "placement", placement_name(config.placement));
     sp_json_string(json, "huge", huge_name(config.huge));
     sp_json_flag(json, "locked", config.is_locked);
+    sp_json_flag(json, "registered", config.is_registered);
+    if (pool->driver != NULL)
+        sp_json_flag(json, "has_shadow", config.has_shadow && !has_lost_shadow(pool));
     sp_json_number(json, "maximum", config.maximum);
 #define WRITE(name, text) write_counter(json, #name, stats.name);
     STARPOOL_STATS_MAP(WRITE)

@@ -68,6 +68,29 @@ static size_t used_bytes(struct starpool_pool *pool, const struct sp_reuse_stats
     return cached < out ? out - cached : 0;
 }
 
+void sp_ordered_stats(struct starpool_pool *pool, struct sp_reuse_stats *stats_out)
+{
+    *stats_out = (struct sp_reuse_stats){0};
+    if (pool->ordered.reuse == NULL)
+        return;
+    sp_streams_lock();
+    sp_reuse_notice(pool->ordered.reuse);
+    sp_reuse_stats(pool->ordered.reuse, stats_out);
+    sp_streams_unlock();
+}
+
+size_t sp_ordered_largest(struct starpool_pool *pool)
+{
+    size_t size = 0;
+
+    if (pool->ordered.reuse != NULL) {
+        sp_streams_lock();
+        size = sp_reuse_largest(pool->ordered.reuse);
+        sp_streams_unlock();
+    }
+    return size;
+}
+
 size_t sp_pool_used_bytes(struct starpool_pool *pool)
 {
     struct sp_reuse_stats engine;

@@ -6,9 +6,21 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "src/pool/driver_pool.h"
 #include "src/pool/pool.h"
+
+static const char *limit_remedy(const struct starpool_pool *pool)
+{
+    if (pool->is_default)
+        return "raise the pool's maximum";
+    return pool->location.kind == STARPOOL_DEVICE
+               ? "raise the pool's maximum (STARPOOL_DEVICE_LIMIT for the pools that serve "
+                 "StarPU)"
+               : "raise the pool's maximum (STARPOOL_HOST_LIMIT for the pools that serve "
+                 "StarPU)";
+}
 
 static const char *remedy(const struct starpool_pool *pool, enum starpool_status status,
                           bool is_at_limit)
@@ -28,9 +40,7 @@ static const char *remedy(const struct starpool_pool *pool, enum starpool_status
                "(STARPOOL_LOCK=0)";
     case STARPOOL_ENOMEM:
         if (is_at_limit)
-            return pool->is_default ? "raise the pool's maximum"
-                                    : "raise the pool's maximum (STARPOOL_HOST_LIMIT for the "
-                                      "pools that serve StarPU)";
+            return limit_remedy(pool);
         return "raise the limits of address space or committed memory (ulimit -v, "
                "vm.overcommit_memory)";
     case STARPOOL_OK:
@@ -76,7 +86,16 @@ static const char *help(const struct starpool_pool *pool, enum starpool_status s
     const char *call;
     int answer = starpool_driver_error(&call);
 
-    if (pool->driver == NULL || is_at_limit || status != STARPOOL_ENOMEM)
+    if (pool->config.is_registered && status != STARPOOL_ENOTINIT &&
+        strcmp(call, "cuMemHostRegister") == 0) {
+        snprintf(text, text_size,
+                 "let the pool spill, which serves what is not registered (the driver answered "
+                 "%d to %s)",
+                 answer, call);
+        return text;
+    }
+    if ((pool->driver == NULL && !pool->is_on_device) || is_at_limit ||
+        status != STARPOOL_ENOMEM)
         return remedy(pool, status, is_at_limit);
     snprintf(text, text_size, "free memory of the device (the driver answered %d to %s)",
              answer, call);
