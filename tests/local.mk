@@ -102,7 +102,19 @@ conformance_tests = \
 	%D%/conformance_model_threads
 
 # The simulated libraries, as programs find them.
-sim_tests =
+sim_tests = \
+	%D%/test_sim_blas \
+	%D%/test_sim_blas_matrices \
+	%D%/test_sim_blas_triangles \
+	%D%/test_sim_blas_vectors \
+	%D%/test_sim_driver \
+	%D%/test_sim_kernels \
+	%D%/test_sim_nvml \
+	%D%/test_sim_runtime \
+	%D%/test_sim_runtime_kernels \
+	%D%/test_sim_runtime_versions \
+	%D%/conformance_sim_cuda \
+	%D%/conformance_sim_cudart
 
 # The analysis and the factorisation of examples/cholesky.
 cholesky_tests = \
@@ -180,6 +192,32 @@ conformance_libs = %D%/libconformance.la $(LDADD)
 %C%_conformance_model_inline_LDADD  = $(conformance_libs)
 %C%_conformance_model_threads_LDADD = $(conformance_libs)
 
+# These share the model with the simulated libraries, which is the one in libstarpool.so.
+sim_test_libs = %D%/libsupport.la libstarpool.la $(CMOCKA_LIBS) -lm
+%C%_conformance_sim_cuda_LDADD   = %D%/libconformance.la $(sim_test_libs)
+%C%_conformance_sim_cudart_LDADD = %D%/libconformance.la $(sim_test_libs)
+%C%_test_sim_blas_LDADD             = $(sim_test_libs)
+%C%_test_sim_blas_matrices_LDADD    = $(sim_test_libs)
+%C%_test_sim_blas_triangles_LDADD   = $(sim_test_libs)
+%C%_test_sim_blas_vectors_LDADD     = $(sim_test_libs)
+%C%_test_sim_driver_LDADD           = $(sim_test_libs)
+%C%_test_sim_kernels_LDADD          = $(sim_test_libs)
+%C%_test_sim_nvml_LDADD             = $(sim_test_libs)
+%C%_test_sim_runtime_LDADD          = $(sim_test_libs)
+%C%_test_sim_runtime_kernels_LDADD  = $(sim_test_libs)
+%C%_test_sim_runtime_versions_LDADD = $(sim_test_libs)
+sim_blas_parts = %D%/sim_blas_fixture.h %D%/sim_blas_fixture.c
+%C%_test_sim_blas_SOURCES           = %D%/test_sim_blas.c $(sim_blas_parts)
+%C%_test_sim_blas_matrices_SOURCES  = %D%/test_sim_blas_matrices.c $(sim_blas_parts)
+%C%_test_sim_blas_triangles_SOURCES = %D%/test_sim_blas_triangles.c $(sim_blas_parts)
+%C%_test_sim_blas_vectors_SOURCES   = %D%/test_sim_blas_vectors.c $(sim_blas_parts)
+%C%_test_sim_kernels_SOURCES        = %D%/test_sim_kernels.c $(sim_blas_parts)
+%C%_test_sim_nvml_SOURCES           = %D%/test_sim_nvml.c $(sim_blas_parts)
+sim_runtime_parts = %D%/sim_runtime_fixture.h %D%/sim_runtime_fixture.c
+%C%_test_sim_runtime_SOURCES          = %D%/test_sim_runtime.c $(sim_runtime_parts)
+%C%_test_sim_runtime_kernels_SOURCES  = %D%/test_sim_runtime_kernels.c $(sim_runtime_parts)
+%C%_test_sim_runtime_versions_SOURCES = %D%/test_sim_runtime_versions.c $(sim_runtime_parts)
+
 # Stand-ins for kernels that a test loads, and those that it defines itself.
 %D%/kernels_object.so: %D%/kernels_object.c include/starpool/kernel.h
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(SP_CFLAGS) \
@@ -248,7 +286,9 @@ check_LTLIBRARIES += %D%/libabi_check.la
 %C%_libabi_check_la_SOURCES  = \
 	%D%/abi_check.h %D%/abi_check.c \
 	%D%/abi_check_kernel.c \
-	%D%/abi_check_nvtx.c
+	%D%/abi_check_nvtx.c \
+	%D%/abi_check_runtime.c \
+	%D%/abi_check_sim.c
 %C%_libabi_check_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 endif
 
@@ -256,6 +296,7 @@ endif
 script_tests = \
 	%D%/check_exports.sh \
 	%D%/check_headers.sh \
+	%D%/check_imports.sh \
 	%D%/check_install.sh \
 	%D%/check_layers.sh \
 	%D%/check_sizes.sh \
@@ -265,6 +306,10 @@ script_tests = \
 	%D%/test_gpu_check.sh \
 	%D%/test_harness.sh \
 	%D%/test_plan_command.sh \
+	%D%/test_sim_cudart_exports.sh \
+	%D%/test_sim_exports.sh \
+	%D%/test_sim_nvcc.sh \
+	%D%/test_sim_programs.sh \
 	%D%/test_starpu.sh \
 	%D%/test_starpu_taskgraph.sh \
 	%D%/test_starpu_ways.sh \
@@ -293,6 +338,8 @@ EXTRA_DIST += $(script_tests) \
 	%D%/data \
 	%D%/numa \
 	%D%/mutants \
+	%D%/sim \
+	%D%/sim_vector_add.cu \
 	%D%/starpu
 
 TESTS = $(compiled_tests) $(script_tests)
