@@ -11,6 +11,7 @@ unit_tests = \
 	%D%/test_capture_pool \
 	%D%/test_capture_stress \
 	%D%/test_checker \
+	%D%/test_codelet_ranges \
 	%D%/test_device_oom \
 	%D%/test_device_pool \
 	%D%/test_device_reset \
@@ -253,6 +254,7 @@ taskgraph_parts = \
 	src/starpu/taskgraph_safe.c \
 	src/starpu/taskgraph_table.c \
 	src/starpu/taskgraph_tasks.c
+%C%_test_codelet_ranges_SOURCES = %D%/test_codelet_ranges.c src/starpu/codelet_ranges.c
 %C%_test_taskgraph_SOURCES      = %D%/test_taskgraph.c $(taskgraph_parts)
 %C%_test_taskgraph_plan_SOURCES = %D%/test_taskgraph_plan.c $(taskgraph_parts)
 
@@ -311,6 +313,7 @@ script_tests = \
 	%D%/test_sim_nvcc.sh \
 	%D%/test_sim_programs.sh \
 	%D%/test_starpu.sh \
+	%D%/test_starpu_cuda.sh \
 	%D%/test_starpu_taskgraph.sh \
 	%D%/test_starpu_ways.sh \
 	%D%/test_tool_info.sh \

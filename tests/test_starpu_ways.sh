@@ -12,24 +12,12 @@ build_program doors
 doors=$scratch/doors
 report=$scratch/report.json
 
-# holds NAME CONDITION...: a command that must succeed; the last run's stderr tells why not.
-holds()
-{
-    name=$1
-    shift
-    if "$@"; then
-        ok "$name"
-    else
-        not_ok "$name" "failed: $*" "$(cat "$scratch/err")"
-    fi
-}
-
 silent()
 {
     ! [ -s "$scratch/err" ]
 }
 
-says()
+tells()
 {
     grep -q -e "$1" "$scratch/err"
 }
@@ -83,7 +71,7 @@ for scope in local global; do
     rc=$?
     if [ $scope = local ]; then
         holds "opened before libstarpu and RTLD_LOCAL, the plugin is in nobody's way" [ $rc -eq 0 ]
-        holds "and says what to do" says 'not served: .* RTLD_GLOBAL'
+        holds "and says what to do" tells 'not served: .* RTLD_GLOBAL'
         holds "in one line" [ "$(wc -l <"$scratch/err")" -eq 1 ]
     else
         holds "with RTLD_GLOBAL it serves" [ $rc -eq 0 ]
@@ -122,7 +110,7 @@ small_starpu 9.9 9 9
 under STARPOOL_REPORT="$scratch/other.json" "$scratch/small-9.9" alone
 rc=$?
 holds "another version of StarPU is left alone" [ $rc -eq 0 ]
-holds "and one line says so" says 'StarPU 9\.9 and this plugin was built for [0-9]'
+holds "and one line says so" tells 'StarPU 9\.9 and this plugin was built for [0-9]'
 holds "one only" [ "$(wc -l <"$scratch/err")" -eq 1 ]
 holds "without a report" [ ! -e "$scratch/other.json" ]
 
@@ -132,7 +120,7 @@ small_starpu direct "${minor%.*}" "${minor#*.}"
 under STARPOOL_REPORT="$report" "$scratch/small-direct" served
 rc=$?
 holds "where libstarpu's own calls cannot be reached the hooks serve" [ $rc -eq 0 ]
-holds "and it is said" says 'linked with -Bsymbolic'
+holds "and it is said" tells 'linked with -Bsymbolic'
 holds "and stands in the report" grep -q '"interposer": "none"' "$report"
 
 # ---- where the report goes -----------------------------------------------------------------------
@@ -159,17 +147,17 @@ for kind in link second pipe; do
     under STARPOOL_REPORT="$scratch/$kind.json" "$doors" each_door
     rc=$?
     holds "no report goes through a $kind; the program does not fail" [ $rc -eq 0 ]
-    holds "and it is said" says "no report: .*$kind.json: "
+    holds "and it is said" tells "no report: .*$kind.json: "
 done
 holds "what a link leads to is intact" [ "$(cat "$scratch/precious")" = precious ]
 under STARPOOL_REPORT="$scratch/missing/report.json" "$doors" each_door
-holds "a folder that is not there is said" says "no report: .*missing"
+holds "a folder that is not there is said" tells "no report: .*missing"
 for value in 1 stderr; do
     under STARPOOL_REPORT=$value "$doors" each_door
-    holds "STARPOOL_REPORT=$value is text on stderr" says 'interposer preload, hooks installed'
+    holds "STARPOOL_REPORT=$value is text on stderr" tells 'interposer preload, hooks installed'
 done
 under STARPOOL_REPORT=1 "$doors" idle
-holds "a StarPU that asked for nothing is said to have done so" says 'StarPU asked for no memory'
+holds "a StarPU that asked for nothing is said to have done so" tells 'StarPU asked for no memory'
 (cd "$scratch" && under STARPOOL_REPORT=0 "$doors" each_door)
 holds "STARPOOL_REPORT=0 is no report" [ ! -e "$scratch/0" ]
 holds "nor a word" silent

@@ -69,13 +69,43 @@ STARPOOL_API void starpool_starpu_detach(void);
  * @retval STARPOOL_OK       `*pool_out` is set
  * @retval STARPOOL_EINVAL   `pool_out` is NULL
  * @retval STARPOOL_EDEVICE  StarPU has no such node
- * @retval STARPOOL_ENOTSUP  the node is not served by a pool (a device without a driver table)
+ * @retval STARPOOL_ENOTSUP  StarPU serves the node itself; the exit report says why
  * @retval STARPOOL_ENOTINIT StarPU is not running, or the plugin is not attached
  *
  * Threads: any, at once.
  */
 STARPOOL_API STARPOOL_CHECK enum starpool_status
 starpool_starpu_pool(unsigned node, struct starpool_pool **pool_out);
+
+/**
+ * Allocate temporary memory in a codelet: on a CUDA worker from its device in the order of its
+ * stream, captured (as THREAD_LOCAL or RELAXED) or not, on a CPU worker from its node, ready at
+ * once. The bytes do not count in StarPU's budget.
+ *
+ * @param size     [bytes] 1 up to what the device has
+ * @param ptr_out  [address] aligned to 256 bytes; written only on STARPOOL_OK
+ *
+ * @retval STARPOOL_OK       `*ptr_out` is set
+ * @retval STARPOOL_EINVAL   `size` is 0, `ptr_out` is NULL, or it is not in a task's codelet
+ * @retval STARPOOL_ENOTINIT StarPU is not running, or not served, or there is no driver
+ * @retval STARPOOL_ENOTSUP  another kind of worker; and others as starpool_alloc() says
+ *
+ * Threads: any, at once. Source: StarPU, starpu_cuda_get_local_stream.
+ */
+STARPOOL_API STARPOOL_CHECK enum starpool_status starpool_starpu_alloc(size_t size,
+                                                                       void **ptr_out);
+
+/**
+ * Free such a block in a codelet, in the order of the worker's stream, captured or not. Another
+ * worker that frees it must be ordered after what uses it; elsewhere use starpool_free().
+ *
+ * @param ptr  an address from starpool_starpu_alloc()
+ *
+ * @retval STARPOOL_EINVAL  `ptr` is no live block; and others as above and for starpool_free()
+ *
+ * Threads: any, at once; not twice for one block.
+ */
+STARPOOL_API enum starpool_status starpool_starpu_free(void *ptr);
 
 /**
  * Begin to capture an iteration: what is asked of StarPU's memory nodes, and the tasks that are

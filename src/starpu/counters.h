@@ -21,6 +21,8 @@ enum sp_counter {
     SP_N_FOREIGN,   /* frees of memory that is not ours, left to whom it belongs */
     SP_N_KEPT,      /* frees in the hook whose origin is unknown: kept */
     SP_N_PASSED,    /* requests for memory that has no pool, left to StarPU */
+    SP_N_WAITS,     /* times that a pool of the driver waited for its own, idle stream */
+    SP_NS_WAITS,    /* [ns] what requests took that did */
     SP_N_COUNTERS
 };
 

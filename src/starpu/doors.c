@@ -13,7 +13,9 @@
 #include <stdlib.h>
 
 #include "src/pool/private.h"
+#include "src/starpu/codelet_check.h"
 #include "src/starpu/counters.h"
+#include "src/starpu/cuda.h"
 #include "src/starpu/node.h"
 #include "src/starpu/plugin.h"
 #include "src/starpu/real.h"
@@ -126,13 +128,34 @@ bool sp_doors_has_app_hooks(void)
 
 /* ---- in front of libstarpu ----------------------------------------------------------- */
 
-/* The application's malloc hook serves by way of StarPU, as it would without us. */
-static bool serves_node(unsigned node)
+/* What serves a request. */
+struct server {
+    bool is_host;
+    int device;                 /* of a CUDA node ... */
+    struct starpool_pool *pool; /* ... and its pool; NULL: StarPU serves it */
+};
+
+/* The application's malloc hook serves host memory by way of StarPU, as it would without us. */
+static struct server find_server(unsigned node)
 {
+    struct server server = {.device = -1};
+
     if (SP_UNLIKELY(!sp_plugin_is_active()))
         sp_plugin_wake();
-    return sp_plugin_is_serving() && sp_node_is_host(node) &&
-           atomic_load_explicit(&doors.app_malloc, memory_order_relaxed) == NULL;
+    if (!sp_plugin_is_serving() || node >= SP_MAX_STARPU_NODES)
+        return server;
+    switch ((int)sp_real.node_get_kind(node)) {
+    case STARPU_CPU_RAM:
+        server.is_host = atomic_load_explicit(&doors.app_malloc, memory_order_relaxed) == NULL;
+        break;
+    case STARPU_CUDA_RAM:
+        server.device = sp_cuda_device_of(node);
+        server.pool = sp_cuda_pool(node, server.device);
+        break;
+    default:
+        break;
+    }
+    return server;
 }
 
 static uintptr_t pass_malloc(unsigned node, size_t size, int flags)
@@ -150,22 +173,47 @@ static uintptr_t pass_malloc(unsigned node, size_t size, int flags)
     return address;
 }
 
+static enum starpool_status serve(const struct server *server, unsigned node, size_t size,
+                                  void **ptr_out)
+{
+    enum starpool_status status;
+
+    if (SP_LIKELY(server->is_host))
+        return sp_node_alloc(node, size, SP_DOOR_INTERPOSER, ptr_out);
+    sp_node_note_cuda(node, server->device);
+    status = sp_cuda_alloc(node, server->pool, size, ptr_out);
+    if (status == STARPOOL_OK && SP_UNLIKELY(sp_taskgraph_is_on()))
+        sp_taskgraph_note_alloc(node, size, SP_DOOR_INTERPOSER, *ptr_out);
+    return status;
+}
+
 static uintptr_t door_malloc(unsigned node, size_t size, int flags)
 {
     bool is_counted = ((unsigned)flags & STARPU_MALLOC_COUNT) != 0;
+    struct server server = find_server(node);
     void *ptr;
 
-    if (!serves_node(node))
+    if (!server.is_host && server.pool == NULL)
         return pass_malloc(node, size, flags);
     if (is_counted && sp_real.memory_allocate(node, size, flags) != 0)
         return 0;
-    if (sp_node_alloc(node, size, SP_DOOR_INTERPOSER, &ptr) == STARPOOL_OK)
+    if (serve(&server, node, size, &ptr) == STARPOOL_OK)
         return (uintptr_t)ptr;
     /* StarPU 1.3 and 1.4 lose these bytes when their own allocation fails. */
     if (is_counted)
         sp_real.memory_deallocate(node, size);
     errno = ENOMEM;
     return 0;
+}
+
+static enum sp_free_result give(unsigned node, void *ptr)
+{
+    enum sp_free_result result;
+
+    if (SP_UNLIKELY(sp_codelet_check_is_on()))
+        sp_codelet_check_freed(node, ptr);
+    result = sp_taskgraph_free(ptr);
+    return SP_UNLIKELY(result == SP_FREE_FOREIGN) ? sp_cuda_free(ptr) : result;
 }
 
 static void door_free(unsigned node, uintptr_t address, size_t size, int flags)
@@ -177,7 +225,7 @@ static void door_free(unsigned node, uintptr_t address, size_t size, int flags)
     /* Whatever the node: StarPU may have numbered its nodes anew since. What the drivers of
      * CUDA and OpenCL hand out never has an address of ours. */
     if (sp_plugin_is_active() && address != 0)
-        result = sp_taskgraph_free((void *)address);
+        result = give(node, (void *)address);
     switch (result) {
     case SP_FREED:
         sp_counters_add_quick(node, SP_FREES_INTERPOSER, 1);

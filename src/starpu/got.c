@@ -72,10 +72,12 @@ static bool is_starpu(const char *path)
     return strncmp(name, prefix, sizeof(prefix) - 1) == 0 && strstr(name, ".so") != NULL;
 }
 
-/* The loader, the C library and the kernel's page never call StarPU. */
+/* The loader, the C library and the kernel's page never call StarPU; CUDA's own libraries call
+ * each other as they like. */
 static bool is_system(const char *path)
 {
-    static const char *const prefixes[] = {"ld-linux", "libc.so", "linux-vdso"};
+    static const char *const prefixes[] = {"ld-linux", "libc.so", "linux-vdso", "libcudart.so",
+                                           "libcuda.so"};
     const char *name = base_name(path);
     size_t i;
 
@@ -215,6 +217,38 @@ const char *sp_got_find_starpu(void)
     return is_found ? got.starpu_path : NULL;
 }
 
+struct library_search {
+    const char *prefix;
+    char path[PATH_MAX];
+};
+
+static int note_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct library_search *search = arg;
+
+    (void)size;
+    if (strncmp(base_name(info->dlpi_name), search->prefix, strlen(search->prefix)) != 0 ||
+        strlen(info->dlpi_name) >= sizeof(search->path))
+        return 0;
+    strcpy(search->path, info->dlpi_name);
+    return 1;
+}
+
+void *sp_got_find_in(const char *library, const char *name)
+{
+    struct library_search search = {.prefix = library};
+    void *handle, *function;
+
+    if (dl_iterate_phdr(note_library, &search) == 0)
+        return NULL;
+    handle = dlopen(search.path, RTLD_NOW | RTLD_NOLOAD);
+    if (handle == NULL)
+        return NULL;
+    function = dlsym(handle, name);
+    dlclose(handle);
+    return sp_got_is_own(function) ? NULL : function;
+}
+
 /* The list is in the order of loading. */
 static int first_of_both(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -284,7 +318,7 @@ static void patch_slot(const struct object *object, void **slot, const char *nam
     struct patching *patching = arg;
     size_t i;
 
-    if (strncmp(name, "starpu_", 7) != 0)
+    if (strncmp(name, "starpu_", 7) != 0 && strncmp(name, "cu", 2) != 0)
         return;
     for (i = 0; i < patching->n_patches; i++) {
         if (strcmp(name, patching->patches[i].name) != 0)

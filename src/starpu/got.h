@@ -27,6 +27,10 @@ const char *sp_got_find_starpu(void);
 /* True if the plugin was loaded before libstarpu. */
 bool sp_got_is_before_starpu(void);
 
+/* The function `name` of the first library that is loaded whose file's name begins with
+ * `library`; NULL if there is none, or it is the plugin's own. */
+void *sp_got_find_in(const char *library, const char *name);
+
 /* True if libstarpu calls `name` through a slot, so that the call can be reached at all. */
 bool sp_got_starpu_has_slot(const char *name);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which pool serves which of StarPU's host nodes, and what happens when it refuses. The mapping
  * is asked of StarPU at every request, so that it is right after a shutdown and another start;
- * pools stay. Which door may refuse is decided here, the budget in doors.c. */
+ * pools stay, but one that registers nothing makes way where StarPU has come to pin its memory.
+ * Which door may refuse is decided here, the budget in doors.c. */
 #include "config.h"
 
 #include "src/starpu/node.h"
@@ -9,11 +10,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "numa/topo.h"
 #include "src/pool/private.h"
 #include "src/starpu/counters.h"
+#include "src/starpu/cuda.h"
+#include "src/starpu/pin.h"
 #include "src/starpu/real.h"
 #include "src/starpu/refusals.h"
 #include "src/starpu/taskgraph.h"
@@ -25,25 +27,37 @@
 #define POOL_ALIGN 256
 #define PAGE_ALIGN 4096
 
-/* Pools by place: 0 is HOST, 1 + n is the NUMA node with OS index n. */
-#define HOST_PLACE 0
-#define N_PLACES   (1 + STARPOOL_MAX_NODES)
+/* Pools by place: 0 is HOST, 1 + n is the NUMA node with OS index n; the last is for what goes
+ * beyond the others. */
+#define HOST_PLACE     0
+#define OVERFLOW_PLACE (1 + STARPOOL_MAX_NODES)
+#define N_PLACES       (OVERFLOW_PLACE + 1)
 
-/* A pool, once made, is never replaced. */
+struct place {
+    struct starpool_pool *_Atomic pool;
+    struct starpool_pool *_Atomic earlier; /* that registered nothing; NULL: none */
+    _Atomic unsigned life;                 /* of StarPU's, that `pool` is right for */
+};
+
 static struct {
     struct starpool_starpu_config config; /* set before the first request */
-    struct starpool_pool *_Atomic pools[N_PLACES];
-    struct starpool_pool *_Atomic overflow;
+    struct place places[N_PLACES];
+    _Atomic unsigned life; /* StarPU's starts so far */
     _Atomic size_t align;
     struct {
         const char *_Atomic kind;
-        _Atomic int place; /* meaningful once `kind` is "cpu" */
+        _Atomic int place; /* meaningful once `kind` is "cpu"; the device if it is "cuda" */
     } records[SP_MAX_STARPU_NODES];
 } nodes;
 
 void sp_node_configure(const struct starpool_starpu_config *config)
 {
     nodes.config = *config;
+}
+
+void sp_node_note_init(void)
+{
+    atomic_fetch_add_explicit(&nodes.life, 1, memory_order_relaxed);
 }
 
 void sp_node_set_align(size_t align)
@@ -70,15 +84,18 @@ bool sp_node_is_host(unsigned node)
     return node < SP_MAX_STARPU_NODES && sp_real.node_get_kind(node) == STARPU_CPU_RAM;
 }
 
+static const char cpu_kind[] = "cpu";
+static const char cuda_kind[] = "cuda";
+
 static const char *kind_name(unsigned node)
 {
     switch ((int)sp_real.node_get_kind(node)) {
     case STARPU_UNUSED:
         return "unused";
     case STARPU_CPU_RAM:
-        return "cpu";
+        return cpu_kind;
     case STARPU_CUDA_RAM:
-        return "cuda";
+        return cuda_kind;
     case STARPU_OPENCL_RAM:
         return "opencl";
     case STARPU_DISK_RAM:
@@ -88,11 +105,23 @@ static const char *kind_name(unsigned node)
     }
 }
 
+void sp_node_note_cuda(unsigned node, int device)
+{
+    if (atomic_load_explicit(&nodes.records[node].place, memory_order_relaxed) == device &&
+        atomic_load_explicit(&nodes.records[node].kind, memory_order_relaxed) == cuda_kind)
+        return;
+    atomic_store_explicit(&nodes.records[node].place, device, memory_order_relaxed);
+    atomic_store_explicit(&nodes.records[node].kind, cuda_kind, memory_order_relaxed);
+}
+
 void sp_node_note_passed(unsigned node)
 {
     if (node >= SP_MAX_STARPU_NODES)
         return;
-    atomic_store_explicit(&nodes.records[node].kind, kind_name(node), memory_order_relaxed);
+    if (sp_cuda_is_node(node))
+        sp_node_note_cuda(node, sp_cuda_device_of(node));
+    else
+        atomic_store_explicit(&nodes.records[node].kind, kind_name(node), memory_order_relaxed);
     sp_counters_add(node, SP_N_PASSED, 1);
 }
 
@@ -120,10 +149,9 @@ bool sp_node_location(unsigned node, struct starpool_location *location_out)
     if (node >= sp_real.memory_nodes_get_count())
         return false;
     if (!sp_node_is_host(node)) {
-        if (sp_real.node_get_kind(node) == STARPU_CUDA_RAM &&
-            sp_real.memory_node_get_devid != NULL)
-            *location_out = (struct starpool_location){STARPOOL_DEVICE,
-                                                       sp_real.memory_node_get_devid(node)};
+        if (sp_cuda_is_node(node) && sp_cuda_device_of(node) >= 0)
+            *location_out =
+                (struct starpool_location){STARPOOL_DEVICE, sp_cuda_device_of(node)};
         return false;
     }
     place = place_of(node);
@@ -147,10 +175,8 @@ static enum starpool_status create_pool(const struct starpool_pool_config *confi
     return status;
 }
 
-/* Put a new pool where it belongs, or take the one that another thread has put there. Programs
- * can ask for the pool, and StarPU's blocks must outlive what they do with it. */
-static struct starpool_pool *publish(struct starpool_pool *_Atomic *where,
-                                     struct starpool_pool *pool)
+struct starpool_pool *sp_node_publish_pool(struct starpool_pool *_Atomic *where,
+                                           struct starpool_pool *pool)
 {
     struct starpool_pool *other = NULL;
 
@@ -162,70 +188,128 @@ static struct starpool_pool *publish(struct starpool_pool *_Atomic *where,
     return pool;
 }
 
-static void fill_config(struct starpool_pool_config *config)
+/* Put a new pool in the place of one that stays for its blocks' sake, or take the one that
+ * another thread has put there. */
+static struct starpool_pool *replace(struct place *place, struct starpool_pool *old,
+                                     struct starpool_pool *pool)
+{
+    struct starpool_pool *found = old;
+
+    if (!atomic_compare_exchange_strong(&place->pool, &found, pool)) {
+        starpool_pool_destroy(pool);
+        return found;
+    }
+    sp_pool_make_permanent(pool);
+    atomic_store_explicit(&place->earlier, old, memory_order_release);
+    return pool;
+}
+
+static void fill_config(struct starpool_pool_config *config, unsigned node, unsigned place,
+                        char *name, size_t name_size)
 {
     starpool_pool_config_init(config);
     config->location = (struct starpool_location){.kind = STARPOOL_HOST};
     config->huge = (enum starpool_huge)sp_option_number(SP_OPTION_HUGE);
-    config->is_locked = sp_option_number(SP_OPTION_LOCK) != 0;
     config->release_threshold = sp_option_number(SP_OPTION_RELEASE);
-}
-
-static enum starpool_status get_overflow(struct starpool_pool **pool_out)
-{
-    struct starpool_pool *pool = atomic_load_explicit(&nodes.overflow, memory_order_acquire);
-    struct starpool_pool_config config;
-    enum starpool_status status;
-
-    if (pool == NULL) {
-        fill_config(&config);
-        config.placement = STARPOOL_SPILL;
-        /* The limit of locked memory may be what the node's pool has met. */
-        config.is_locked = false;
-        config.name = "StarPU overflow";
-        status = create_pool(&config, &pool);
-        if (status != STARPOOL_OK)
-            return status;
-        pool = publish(&nodes.overflow, pool);
+    config->name = name;
+    if (place == OVERFLOW_PLACE) {
+        /* Unlocked: the limit of locked memory may be what the node's pool has met. */
+        config->placement = STARPOOL_SPILL;
+        snprintf(name, name_size, "StarPU overflow");
+        return;
     }
-    *pool_out = pool;
-    return STARPOOL_OK;
+    config->is_locked = sp_option_number(SP_OPTION_LOCK) != 0;
+    config->placement = nodes.config.placement;
+    config->maximum = nodes.config.host_limit;
+    if (place == HOST_PLACE) {
+        snprintf(name, name_size, "StarPU node %u (HOST)", node);
+    } else {
+        config->location = (struct starpool_location){STARPOOL_HOST_NUMA, (int)place - 1};
+        snprintf(name, name_size, "StarPU node %u (NUMA %u)", node, place - 1);
+    }
 }
 
-static void warn_unregistered(void)
+static void say_unregistered(const char *name, enum starpool_status status)
 {
-    if (sp_real.cuda_worker_get_count != NULL && sp_real.is_initialized() != 0 &&
-        sp_real.cuda_worker_get_count() > 0)
-        sp_log(SP_LOG_WARN, "StarPU has CUDA workers, and this version does not register host "
-                            "memory with the driver: their transfers are slower than StarPU's");
+    sp_log(SP_LOG_WARN,
+           "%s: host memory cannot be registered with the driver (%s), and StarPU has CUDA "
+           "workers: their transfers are slower than StarPU's",
+           name, starpool_status_text(status));
 }
 
+/* Make the first pool of a place: its memory is registered with the driver where StarPU would
+ * pin it. Where that cannot be had, transfers take longer and are right all the same. */
 static enum starpool_status make_pool(unsigned node, unsigned place,
                                       struct starpool_pool **pool_out)
 {
+    unsigned life = atomic_load_explicit(&nodes.life, memory_order_relaxed);
     struct starpool_pool_config config;
     struct starpool_pool *pool;
     enum starpool_status status;
     char name[64];
 
-    fill_config(&config);
-    config.placement = nodes.config.placement;
-    config.maximum = nodes.config.host_limit;
-    config.name = name;
-    if (place == HOST_PLACE) {
-        snprintf(name, sizeof(name), "StarPU node %u (HOST)", node);
-    } else {
-        config.location = (struct starpool_location){STARPOOL_HOST_NUMA, (int)place - 1};
-        snprintf(name, sizeof(name), "StarPU node %u (NUMA %u)", node, place - 1);
-    }
+    fill_config(&config, node, place, name, sizeof(name));
+    config.is_registered = sp_pin_is_wanted();
     status = create_pool(&config, &pool);
+    if (status != STARPOOL_OK && config.is_registered) {
+        say_unregistered(name, status);
+        config.is_registered = false;
+        status = create_pool(&config, &pool);
+    }
     if (status != STARPOOL_OK) {
         sp_log(SP_LOG_ERROR, "%s: no pool can be made: %s", name, starpool_status_text(status));
         return status;
     }
-    warn_unregistered();
-    *pool_out = publish(&nodes.pools[place], pool);
+    if (sp_real.is_initialized() != 0)
+        atomic_store_explicit(&nodes.places[place].life, life, memory_order_relaxed);
+    *pool_out = sp_node_publish_pool(&nodes.places[place].pool, pool);
     return STARPOOL_OK;
+}
+
+/* A place's pool in a life of StarPU's that it was not made for. One of a time without CUDA
+ * workers registers nothing; where there are some now, another takes its place. Its blocks stay
+ * as they are, as StarPU's own would. */
+static struct starpool_pool *review(unsigned node, unsigned place, struct starpool_pool *pool)
+{
+    unsigned life = atomic_load_explicit(&nodes.life, memory_order_relaxed);
+    struct starpool_pool_config config = {.struct_size = sizeof(config)};
+    struct starpool_pool *other;
+    enum starpool_status status;
+    char name[64];
+
+    /* Until then StarPU has not counted its workers. */
+    if (sp_real.is_initialized() == 0)
+        return pool;
+    if (sp_pin_is_wanted() && starpool_pool_get_config(pool, &config) == STARPOOL_OK &&
+        !config.is_registered) {
+        fill_config(&config, node, place, name, sizeof(name));
+        config.is_registered = true;
+        status = create_pool(&config, &other);
+        if (status == STARPOOL_OK)
+            pool = replace(&nodes.places[place], pool, other);
+        else
+            say_unregistered(name, status);
+    }
+    atomic_store_explicit(&nodes.places[place].life, life, memory_order_relaxed);
+    return pool;
+}
+
+/* The pool that serves a place; NULL: none has been made. */
+static struct starpool_pool *find_pool(unsigned node, unsigned place)
+{
+    struct place *own = &nodes.places[place];
+    struct starpool_pool *pool = atomic_load_explicit(&own->pool, memory_order_acquire);
+
+    if (SP_LIKELY(pool == NULL || atomic_load_explicit(&own->life, memory_order_relaxed) ==
+                                      atomic_load_explicit(&nodes.life, memory_order_relaxed)))
+        return pool;
+    return review(node, place, pool);
+}
+
+static enum starpool_status get_overflow(unsigned node, struct starpool_pool **pool_out)
+{
+    *pool_out = find_pool(node, OVERFLOW_PLACE);
+    return *pool_out != NULL ? STARPOOL_OK : make_pool(node, OVERFLOW_PLACE, pool_out);
 }
 
 /* The pool of a place that has none yet. If it cannot be had, because StarPU and starpool do
@@ -238,24 +322,23 @@ static enum starpool_status first_pool(unsigned node, unsigned place,
 
     if (status == STARPOOL_OK)
         return STARPOOL_OK;
-    if (get_overflow(pool_out) != STARPOOL_OK)
+    if (get_overflow(node, pool_out) != STARPOOL_OK)
         return status;
-    atomic_compare_exchange_strong(&nodes.pools[place], &none, *pool_out);
+    atomic_compare_exchange_strong(&nodes.places[place].pool, &none, *pool_out);
     return STARPOOL_OK;
 }
 
 enum starpool_status sp_node_pool(unsigned node, struct starpool_pool **pool_out)
 {
     unsigned place = place_of(node);
-    struct starpool_pool *pool;
+    struct starpool_pool *pool = find_pool(node, place);
 
-    pool = atomic_load_explicit(&nodes.pools[place], memory_order_acquire);
     if (node < SP_MAX_STARPU_NODES &&
-        (atomic_load_explicit(&nodes.records[node].kind, memory_order_relaxed) == NULL ||
+        (atomic_load_explicit(&nodes.records[node].kind, memory_order_relaxed) != cpu_kind ||
          atomic_load_explicit(&nodes.records[node].place, memory_order_relaxed) !=
              (int)place)) {
         atomic_store_explicit(&nodes.records[node].place, (int)place, memory_order_relaxed);
-        atomic_store_explicit(&nodes.records[node].kind, "cpu", memory_order_relaxed);
+        atomic_store_explicit(&nodes.records[node].kind, cpu_kind, memory_order_relaxed);
     }
     if (SP_LIKELY(pool != NULL)) {
         *pool_out = pool;
@@ -273,7 +356,7 @@ static enum starpool_status alloc_elsewhere(struct sp_refusal *refusal, enum sp_
     enum starpool_status status;
     struct starpool_pool *pool;
 
-    if (!may_refuse && get_overflow(&pool) == STARPOOL_OK) {
+    if (!may_refuse && get_overflow(refusal->node, &pool) == STARPOOL_OK) {
         status = sp_alloc_aligned(pool, refusal->size, sp_node_align(), ptr_out);
         if (status == STARPOOL_OK) {
             sp_counters_add(refusal->node, SP_N_OVERFLOWS, 1);
@@ -306,7 +389,10 @@ static enum starpool_status alloc_anywhere(unsigned node, size_t size, enum sp_d
             return STARPOOL_OK;
         refusal.pool = pool;
     }
-    refusal.numa = (int)place_of(node) - 1;
+    refusal.place =
+        place_of(node) == HOST_PLACE
+            ? (struct starpool_location){.kind = STARPOOL_HOST}
+            : (struct starpool_location){STARPOOL_HOST_NUMA, (int)place_of(node) - 1};
     refusal.status = status;
     return alloc_elsewhere(&refusal, door, ptr_out);
 }
@@ -349,7 +435,7 @@ bool sp_node_has_pools(void)
     unsigned place;
 
     for (place = 0; place < N_PLACES; place++) {
-        if (atomic_load_explicit(&nodes.pools[place], memory_order_relaxed) != NULL)
+        if (atomic_load_explicit(&nodes.places[place].pool, memory_order_relaxed) != NULL)
             return true;
     }
     return false;
@@ -357,18 +443,25 @@ bool sp_node_has_pools(void)
 
 struct sp_node_record sp_node_record(unsigned node)
 {
-    struct sp_node_record record = {.numa = -1};
+    struct sp_node_record record = {.numa = -1, .device = -1, .why = ""};
     int place = atomic_load_explicit(&nodes.records[node].place, memory_order_relaxed);
 
     record.kind = atomic_load_explicit(&nodes.records[node].kind, memory_order_relaxed);
-    if (record.kind == NULL || strcmp(record.kind, "cpu") != 0)
+    if (record.kind == cuda_kind) {
+        record.device = place;
+        record.pool = sp_cuda_record(place).pool;
+        record.why = sp_cuda_record(place).why;
+        return record;
+    }
+    if (record.kind != cpu_kind)
         return record;
     record.numa = place - 1;
-    record.pool = atomic_load_explicit(&nodes.pools[place], memory_order_acquire);
+    record.pool = atomic_load_explicit(&nodes.places[place].pool, memory_order_acquire);
+    record.earlier = atomic_load_explicit(&nodes.places[place].earlier, memory_order_acquire);
     return record;
 }
 
 struct starpool_pool *sp_node_overflow_pool(void)
 {
-    return atomic_load_explicit(&nodes.overflow, memory_order_acquire);
+    return atomic_load_explicit(&nodes.places[OVERFLOW_PLACE].pool, memory_order_acquire);
 }

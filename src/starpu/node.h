@@ -19,20 +19,35 @@ enum sp_door {
 struct sp_node_record {
     const char *kind;           /* "cpu", "cuda", ...; NULL: nothing was asked of this node */
     int numa;                   /* OS index of its NUMA node; -1: whatever node */
+    int device;                 /* ordinal of its CUDA device; -1: it is none */
     struct starpool_pool *pool; /* NULL: not served by a pool */
+    struct starpool_pool *earlier; /* of a time when nothing was to be pinned; NULL: none */
+    const char *why;               /* no pool serves it; "" if it is not known */
 };
 
 /* How the pools will be made; no effect on those that exist. */
 void sp_node_configure(const struct starpool_starpu_config *config);
 
+/* StarPU is about to start: what it pins may be otherwise than before. */
+void sp_node_note_init(void);
+
 /* True if `node` is host memory of StarPU's at this moment. */
 bool sp_node_is_host(unsigned node);
+
+/* Note a request for the CUDA node of a device. */
+void sp_node_note_cuda(unsigned node, int device);
 
 /* Count a request for a node that is left to StarPU. */
 void sp_node_note_passed(unsigned node);
 
 /* Remember an alignment that StarPU's application asked for; it only rises. */
 void sp_node_set_align(size_t align);
+
+/* Put a new pool where it belongs, or take the one that another thread has put there. Programs
+ * can ask for the pool, and StarPU's blocks must outlive what they do with it: it cannot be
+ * destroyed. */
+struct starpool_pool *sp_node_publish_pool(struct starpool_pool *_Atomic *where,
+                                           struct starpool_pool *pool);
 
 /* True if a pool has been made. */
 bool sp_node_has_pools(void);

@@ -17,16 +17,21 @@
 #include <starpool/starpu.h>
 
 #include "src/pool/private.h"
+#include "src/starpu/codelet_check.h"
+#include "src/starpu/cuda.h"
 #include "src/starpu/doors.h"
 #include "src/starpu/got.h"
 #include "src/starpu/node.h"
+#include "src/starpu/pin.h"
 #include "src/starpu/real.h"
 #include "src/starpu/report.h"
 #include "src/starpu/static_exe.h"
 #include "src/starpu/taskgraph_doors.h"
 #include "src/starpu/taskgraph_markers.h"
+#include "src/starpu/watch.h"
 #include "src/util/diag.h"
 #include "src/util/options.h"
+#include "src/util/util.h"
 
 /* The call that shows which mechanism is at work. */
 #define DOOR "starpu_malloc_on_node_flags"
@@ -83,16 +88,19 @@ static bool is_preloaded(void)
 
 static void patch_callers(void)
 {
-    struct sp_got_result result;
-    struct sp_got_result more;
-    size_t n_patches;
-    const struct sp_got_patch *patches = sp_doors_patches(&n_patches);
+    static const struct sp_got_patch *(*const tables[])(size_t *) = {
+        sp_doors_patches, sp_taskgraph_patches, sp_pin_patches, sp_watch_patches};
+    struct sp_got_result result = {0};
+    size_t i;
 
-    result = sp_got_apply(patches, n_patches);
-    patches = sp_taskgraph_patches(&n_patches);
-    more = sp_got_apply(patches, n_patches);
-    result.n_patched += more.n_patched;
-    result.n_failed += more.n_failed;
+    for (i = 0; i < SP_ARRAY_SIZE(tables); i++) {
+        size_t n_patches;
+        const struct sp_got_patch *patches = tables[i](&n_patches);
+        struct sp_got_result more = sp_got_apply(patches, n_patches);
+
+        result.n_patched += more.n_patched;
+        result.n_failed += more.n_failed;
+    }
     snprintf(sp_plugin.why, sizeof(sp_plugin.why),
              "the plugin came after libstarpu: %u calls redirected, %u could not be",
              result.n_patched, result.n_failed);
@@ -170,6 +178,8 @@ static enum starpool_status try_attach(const struct starpool_starpu_config *conf
         config = &standard;
     }
     sp_node_configure(config);
+    sp_cuda_start();
+    sp_codelet_check_start();
     sp_report_note_start();
     choose_mechanism();
     is_late = sp_plugin.mechanism == SP_MECHANISM_GOT || sp_real.is_initialized() != 0;
@@ -222,6 +232,7 @@ void sp_plugin_note_init(void)
     atomic_store(&sp_plugin.was_started, true);
     if (sp_real.is_initialized() != 0)
         return;
+    sp_node_note_init();
     sp_tg_marker_note_init();
     if (sp_plugin.mechanism == SP_MECHANISM_GOT)
         patch_callers();
@@ -271,13 +282,21 @@ void starpool_starpu_detach(void)
 
 enum starpool_status starpool_starpu_pool(unsigned node, struct starpool_pool **pool_out)
 {
+    struct starpool_pool *pool;
+
     if (pool_out == NULL)
         return STARPOOL_EINVAL;
     if (!sp_plugin_is_active() || sp_real.is_initialized() == 0)
         return STARPOOL_ENOTINIT;
     if (node >= sp_real.memory_nodes_get_count())
         return STARPOOL_EDEVICE;
-    return sp_node_is_host(node) ? sp_node_pool(node, pool_out) : STARPOOL_ENOTSUP;
+    if (sp_node_is_host(node))
+        return sp_node_pool(node, pool_out);
+    pool = sp_cuda_is_node(node) ? sp_cuda_pool(node, sp_cuda_device_of(node)) : NULL;
+    if (pool == NULL)
+        return STARPOOL_ENOTSUP;
+    *pool_out = pool;
+    return STARPOOL_OK;
 }
 
 /* ---- the process's beginning and end ------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <starpool/base.h>
 #include <starpu.h>
 
 /* X(name without starpu_, result, parameters, 1 if nothing works without it). */
@@ -29,6 +30,14 @@
     X(cuda_worker_get_count, unsigned, (void), 0)                                              \
     X(get_hwloc_topology, void *, (void), 0)                                                   \
     X(memory_node_get_devid, int, (unsigned), 0)                                               \
+    X(memory_pin, int, (void *, size_t), 0)                                                    \
+    X(memory_unpin, int, (void *, size_t), 0)                                                  \
+    X(worker_get_id, int, (void), 0)                                                           \
+    X(worker_get_type, enum starpu_worker_archtype, (int), 0)                                  \
+    X(worker_get_devid, int, (int), 0)                                                         \
+    X(worker_get_memory_node, unsigned, (unsigned), 0)                                         \
+    X(task_get_current, struct starpu_task *, (void), 0)                                       \
+    X(cuda_get_local_stream, starpool_stream, (void), 0)                                       \
     X(task_submit, int, (struct starpu_task *), 0)                                             \
     X(task_wait_for_all, int, (void), 0)                                                       \
     X(task_nsubmitted, int, (void), 0)                                                         \

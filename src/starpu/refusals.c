@@ -60,8 +60,10 @@ static bool is_due(struct row *row, unsigned n, bool is_final)
 
 static const char *place_text(const struct sp_refusal *refusal, char *text, size_t text_size)
 {
-    if (refusal->numa >= 0)
-        snprintf(text, text_size, "NUMA %d", refusal->numa);
+    if (refusal->place.kind == STARPOOL_HOST_NUMA)
+        snprintf(text, text_size, "NUMA %d", refusal->place.id);
+    else if (refusal->place.kind == STARPOOL_DEVICE)
+        snprintf(text, text_size, "CUDA %d", refusal->place.id);
     else
         snprintf(text, text_size, "HOST");
     return text;

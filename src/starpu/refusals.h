@@ -11,7 +11,7 @@
 /* A request that the pool of a StarPU node has refused. */
 struct sp_refusal {
     unsigned node; /* StarPU's number */
-    int numa;      /* its OS index; -1: HOST */
+    struct starpool_location place;
     size_t size;   /* [bytes] */
     bool is_final; /* StarPU tells the caller at once, and does not ask again */
     enum starpool_status status;

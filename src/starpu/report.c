@@ -12,6 +12,7 @@
 
 #include "src/pool/private.h"
 #include "src/starpu/counters.h"
+#include "src/starpu/cuda_report.h"
 #include "src/starpu/doors.h"
 #include "src/starpu/node.h"
 #include "src/starpu/plugin.h"
@@ -34,6 +35,8 @@ static const struct {
     {SP_N_FOREIGN, "foreign_frees", "frees of memory that is not starpool's"},
     {SP_N_KEPT, "kept_unknown", "of these kept, as their origin is not known"},
     {SP_N_PASSED, "passed", "left to StarPU"},
+    {SP_N_WAITS, "driver_waits", "waits for the driver's pool"},
+    {SP_NS_WAITS, "driver_wait_ns", "nanoseconds that requests took which waited"},
 };
 
 static const char *version_text(char *text, size_t text_size)
@@ -50,7 +53,9 @@ static const char *server_text(const struct sp_node_record *record, char *text,
 {
     struct starpool_pool_config config = {.struct_size = sizeof(config)};
 
-    if (record->pool == NULL)
+    if (record->pool == NULL && *record->why != '\0')
+        snprintf(text, text_size, "StarPU (%s)", record->why);
+    else if (record->pool == NULL)
         snprintf(text, text_size, "StarPU (no pool of starpool's for this kind of memory)");
     else if (starpool_pool_get_config(record->pool, &config) == STARPOOL_OK)
         snprintf(text, text_size, "%s", config.name);
@@ -92,7 +97,7 @@ static void json_pool(struct sp_json *json, const char *key, struct starpool_poo
 static void json_node(struct sp_json *json, unsigned node)
 {
     struct sp_node_record record = sp_node_record(node);
-    char server[128];
+    char server[256];
     size_t i;
 
     if (record.kind == NULL)
@@ -102,6 +107,8 @@ static void json_node(struct sp_json *json, unsigned node)
     sp_json_string(json, "kind", record.kind);
     if (record.numa >= 0)
         sp_json_number(json, "numa", (uint64_t)record.numa);
+    if (record.device >= 0)
+        sp_json_number(json, "device", (uint64_t)record.device);
     sp_json_string(json, "served_by", server_text(&record, server, sizeof(server)));
     json_doors(json, "requests", node, SP_N_INTERPOSER, SP_N_HOOK);
     json_doors(json, "bytes", node, SP_BYTES_INTERPOSER, SP_BYTES_HOOK);
@@ -110,6 +117,8 @@ static void json_node(struct sp_json *json, unsigned node)
         sp_json_number(json, facts[i].key, sp_counters_sum(node, facts[i].counter));
     if (record.pool != NULL)
         json_pool(json, "pool", record.pool);
+    if (record.earlier != NULL)
+        json_pool(json, "earlier_pool", record.earlier);
     sp_json_end(json);
 }
 
@@ -156,6 +165,7 @@ static void write_json(FILE *out)
     sp_json_end(&json);
     if (sp_node_overflow_pool() != NULL)
         json_pool(&json, "overflow", sp_node_overflow_pool());
+    sp_cuda_report_json(&json);
     sp_taskgraph_report_json(&json);
     json_rejected(&json);
     sp_json_finish(&json);
@@ -177,7 +187,7 @@ static void text_door(FILE *out, unsigned node, const char *name, enum sp_counte
 static void text_node(FILE *out, unsigned node)
 {
     struct sp_node_record record = sp_node_record(node);
-    char server[128];
+    char server[256];
     size_t i;
 
     if (record.kind == NULL)
@@ -185,11 +195,15 @@ static void text_node(FILE *out, unsigned node)
     fprintf(out, "  StarPU node %u (%s", node, record.kind);
     if (record.numa >= 0)
         fprintf(out, ", NUMA %d", record.numa);
+    if (record.device >= 0)
+        fprintf(out, " %d", record.device);
     fprintf(out, "), served by %s\n", server_text(&record, server, sizeof(server)));
     if (record.pool != NULL) {
         text_door(out, node, "interposer", SP_N_INTERPOSER, SP_BYTES_INTERPOSER,
                   SP_FREES_INTERPOSER);
-        text_door(out, node, "hook", SP_N_HOOK, SP_BYTES_HOOK, SP_FREES_HOOK);
+        /* Requests for a device's memory never come by the hook. */
+        if (record.device < 0)
+            text_door(out, node, "hook", SP_N_HOOK, SP_BYTES_HOOK, SP_FREES_HOOK);
     }
     for (i = 0; i < SP_ARRAY_SIZE(facts); i++) {
         uint64_t n = sp_counters_sum(node, facts[i].counter);
@@ -199,6 +213,8 @@ static void text_node(FILE *out, unsigned node)
     }
     if (record.pool != NULL)
         sp_report_pool_text(out, record.pool);
+    if (record.earlier != NULL)
+        sp_report_pool_text(out, record.earlier);
 }
 
 static void write_text(FILE *out)
@@ -222,6 +238,7 @@ static void write_text(FILE *out)
         fprintf(out, "  overflow pool\n");
         sp_report_pool_text(out, sp_node_overflow_pool());
     }
+    sp_cuda_report_text(out);
     sp_taskgraph_report_text(out);
     for (id = 0; id < SP_N_OPTIONS; id++) {
         const struct sp_option *option = sp_option((enum sp_option_id)id);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "src/starpu/codelet_check.h"
 #include "src/starpu/plugin.h"
 #include "src/starpu/real.h"
 #include "src/starpu/taskgraph.h"
@@ -136,6 +137,8 @@ static int door_submit(struct starpu_task *task)
     /* Before the call: after it the task may be done and gone. */
     if (is_capturing() && task != NULL)
         number = record_task(task);
+    else if (SP_UNLIKELY(sp_codelet_check_is_on()) && task != NULL)
+        sp_codelet_check_submit(task);
     result = sp_real.task_submit(task);
     if (result != 0 && number != SP_TG_NONE)
         sp_tg_tasks_cancel(&sp_taskgraph.tasks, number);

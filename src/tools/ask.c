@@ -240,5 +240,9 @@ const char *sp_ask_why_not(const struct sp_ask_node *node)
         return "the plugin is inert in this StarPU (see what it says with STARPOOL_LOG=info)";
     if (strcmp(node->kind, "disk") == 0)
         return "a disk is no memory; its buffers come from the RAM node";
-    return "this version has pools for host memory only; StarPU's own allocator serves it";
+    if (strcmp(node->kind, "CUDA") == 0)
+        return "no pool can be made on the device, or none is wanted (the program's exit "
+               "report "
+               "says why); StarPU's own allocator serves it";
+    return "starpool has no pools of this kind of memory; StarPU's own allocator serves it";
 }

@@ -64,6 +64,39 @@ bare()
     timeout --kill-after=5 120 env "$@" >"$scratch/out" 2>"$scratch/err"
 }
 
+# passed NAME STATUS: the last run ended with 0.
+passed()
+{
+    if [ "$2" -eq 0 ]; then
+        ok "$1"
+    else
+        not_ok "$1" "exit status $2" "$(cat "$scratch/err")"
+    fi
+}
+
+# says NAME PATTERN N: so many lines of the last program's stderr are like that.
+says()
+{
+    n=$(grep -c -e "$2" "$scratch/err")
+    if [ "$n" -eq "$3" ]; then
+        ok "$1"
+    else
+        not_ok "$1" "$n lines with '$2', not $3:" "$(cat "$scratch/err")"
+    fi
+}
+
+# holds NAME CONDITION...: a command that must succeed; the last run's stderr tells why not.
+holds()
+{
+    name=$1
+    shift
+    if "$@"; then
+        ok "$name"
+    else
+        not_ok "$name" "failed: $*" "$(cat "$scratch/err")"
+    fi
+}
+
 # The number that stands first behind "KEY": in a report, 0 if there is none.
 number()
 {
