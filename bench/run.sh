@@ -11,6 +11,9 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 bench_begin "$@"
 flag=
 [ "$effort" = full ] || flag=--$effort
+# Instances to plan for are read from there.
+srcdir=$(dirname "$here")
+export srcdir
 
 # step NAME COMMAND...
 step()
@@ -50,8 +53,10 @@ program heap_pair
 program model
 program trace
 program plan
+program device
 script doors
 script starpu_alloc
+script starpu_device
 script cholesky
 script taskgraph
 

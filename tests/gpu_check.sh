@@ -1,12 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Carries the built conformance suite to a machine with a GPU, which needs no build tools:
+# Checks a real driver against what the CPU model does, on a machine with a GPU, which needs neither
+# Autotools nor a network:
 #
-#   tests/gpu_check.sh pack DIR [BUILDDIR]   here: DIR gets the program, its libraries and run.sh
-#   DIR/run.sh REPORT                        there: runs it and writes one report
+#   tests/gpu_check.sh REPORT                there, from these sources: compiles with cc, runs, and
+#                                            writes one report, within 10 minutes
+#   tests/gpu_check.sh pack DIR [BUILDDIR]   here, where there is a build: DIR gets the programs,
+#                                            their libraries and run.sh, for a machine without a
+#   DIR/run.sh REPORT                        compiler; there
+#   tests/gpu_check.sh switches REPORT       prints the setting of the CPU model that behaves as the
+#                                            driver of the report
 #
-# run.sh ends with 0 if no case failed, 1 if one did, 77 if there is no driver or no device.
+# Ends with 0 if no case failed, 1 if one did, 77 if there is no driver or no device, 2 if nothing
+# could be run.
 set -eu
+limit=600 # [s] for everything
 
 fail()
 {
@@ -16,20 +24,24 @@ fail()
 
 usage()
 {
-    echo "usage: $0 pack DIR [BUILDDIR]" >&2
+    echo "usage: $0 REPORT | pack DIR [BUILDDIR] | switches REPORT" >&2
     exit 2
 }
 
-# libtool's program is a script where it links a library that is not installed.
+source=$(cd "$(dirname "$0")/.." && pwd)
+
+# ---- carrying what was built -------------------------------------------------------------------
+# find_program BUILDDIR FOLDER NAME: libtool's program is a script where it links a library that is
+# not installed.
 find_program()
 {
-    for program in "$1/tests/.libs/conformance_cuda" "$1/tests/conformance_cuda"; do
+    for program in "$1/$2/.libs/$3" "$1/$2/$3"; do
         if [ "$(dd if="$program" bs=1 skip=1 count=3 2>/dev/null)" = ELF ]; then
             echo "$program"
             return
         fi
     done
-    fail "$1/tests/conformance_cuda is not built"
+    fail "$1/$2/$3 is not built"
 }
 
 # The C library goes with its loader, for machines whose own is too old; everything else is put
@@ -49,110 +61,180 @@ copy_libraries()
     done
 }
 
-write_run()
+pack()
 {
-    cat >"$1" <<'END'
+    program=$(find_program "$2" tests conformance_cuda)
+    stress=$(find_program "$2" tests test_capture_stress)
+    [ ! -e "$1" ] || fail "$1 is there already"
+    mkdir -p "$1/lib" "$1/libc" "$1/stress"
+    cp "$program" "$1/conformance_cuda"
+    cp "$stress" "$1/stress/"
+    copy_libraries "$program" "$1"
+    copy_libraries "$stress" "$1"
+    if [ -e "$2/bench/device" ]; then
+        bench=$(find_program "$2" bench device)
+        cp "$bench" "$1/bench_device"
+        copy_libraries "$bench" "$1"
+    fi
+    cp "$source/tests/gpu_run.sh" "$1/run.sh"
+    cp "$source/src/model/switches.def" "$1/"
+    chmod +x "$1/run.sh"
+    echo "$1 is packed; there: $1/run.sh REPORT"
+}
+
+# ---- building it here --------------------------------------------------------------------------
+# has HEADER LIBRARY: this machine has both.
+has()
+{
+    printf '#include <%s>\nint main(void) { return 0; }\n' "$1" >"$build/try.c"
+    # CPPFLAGS holds several words.
+    # shellcheck disable=SC2086
+    $CC $CPPFLAGS -o "$build/try" "$build/try.c" "-l$2" >/dev/null 2>&1
+}
+
+# The files to compile. Of cmocka the tests take ours, which is the same everywhere; without hwloc
+# there is one NUMA node, and without jansson no reader of graphs, which nothing here reads.
+list_sources()
+{
+    cd "$source"
+    for file in src/util/*.c src/heap/*.c src/driver/*.c src/model/*.c src/pool/*.c src/trace/*.c \
+        numa/*.c graph/*.c tests/gpu/cmocka.c tests/support.c tests/fixture.c tests/script.c \
+        tests/driver_fixture.c tests/capture_fixture.c $(suite) tests/test_capture_stress.c; do
+        case $file in
+        numa/topo*) [ -z "$hwloc" ] || echo "$file" ;;
+        graph/read_json.c) [ -z "$jansson" ] || echo "$file" ;;
+        *) echo "$file" ;;
+        esac
+    done
+    [ -n "$hwloc" ] || echo tests/gpu/no_topo.c
+}
+
+# The conformance suite's own files: its cases and harness, and the one program.
+suite()
+{
+    for file in tests/conformance_*.c; do
+        grep -q 'int main(' "$file" || echo "$file"
+    done
+    echo tests/conformance_cuda.c
+}
+
+object()
+{
+    echo "$build/$(echo "${1%.c}" | tr / _).o"
+}
+
+compile_all()
+{
+    version=$(sed -n 's/^AC_INIT(\[starpool\], \[\(.*\)\])$/\1/p' "$source/configure.ac")
+    cat >"$build/config.h" <<EOF
+#define PACKAGE_VERSION "$version"
+#define SP_CHECKS 1
+#define HAVE_VALGRIND_MEMCHECK_H 0
+EOF
+    cat >"$build/compile" <<EOF
 #!/bin/sh
-# SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs the conformance suite of starpool on this machine's driver. Usage: run.sh REPORT
-set -u
-[ $# -eq 1 ] || { echo "usage: $0 REPORT" >&2; exit 2; }
-here=$(cd "$(dirname "$0")" && pwd) || exit 2
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-
-# The program by this machine's C library if that is new enough, else by the one that came along.
-program=$work/program
-start_by()
-{
-    printf '#!/bin/sh\n%s "$@"\n' "$1" >"$program" && chmod +x "$program" &&
-        "$program" --list >"$work/cases" 2>"$work/error"
-}
-start_by "LD_LIBRARY_PATH='$here/lib' exec '$here/conformance_cuda'" ||
-    start_by "exec $(echo "$here"/libc/ld-*) --library-path '$here/libc:$here/lib' '$here/conformance_cuda'" ||
-    {
-        {
-            echo "result: the suite does not start here"
-            cat "$work/error"
-        } >"$1"
-        exit 2
+cd '$source'
+for file; do
+    out='$build'/\$(echo "\${file%.c}" | tr / _).o
+    $CC $CPPFLAGS -std=gnu11 -O1 -w -D_GNU_SOURCE -pthread -Itests/gpu -I'$build' -Iinclude \\
+        -Isrc -I. -c "\$file" -o "\$out" || exit 255
+done
+EOF
+    list_sources >"$build/files"
+    xargs -P "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)" -n 4 sh "$build/compile" \
+        <"$build/files" >"$build/log" 2>&1 || {
+        tail -n 20 "$build/log" >&2
+        fail "the sources do not compile here: see above"
     }
-
-CMOCKA_MESSAGE_OUTPUT=TAP STARPOOL_TEST_PROGRAM=$program STARPOOL_TEST_SLOW=1
-STARPOOL_TEST_OBSERVED=$work/observed
-export CMOCKA_MESSAGE_OUTPUT STARPOOL_TEST_PROGRAM STARPOOL_TEST_SLOW STARPOOL_TEST_OBSERVED
-limited=
-command -v timeout >/dev/null && limited='timeout 120'
-
-# name passed|failed|skipped, from TAP; with what was said before it.
-results()
-{
-    awk '
-        /^ok [0-9]+ - / { print $4, "passed"; said = ""; next }
-        /^(not )?ok [0-9]+ # SKIP / { print $NF, "skipped", said; said = ""; next }
-        /^not ok [0-9]+ - / { print $5, "failed"; said = ""; next }
-        /^# [a-z]+_[0-9][0-9]_/ { said = $0; sub(/^# [^:]*: /, "", said) }' "$1"
 }
 
+# link PROGRAM FILE...: of these files, and of the others what they need.
+link()
 {
-    echo "starpool: conformance on a real driver, $(date -u '+%Y-%m-%d')"
-    echo "kernel: $(uname -sr)"
-    [ ! -r /proc/driver/nvidia/version ] || sed -n 's/^NVRM version: */module: /p' /proc/driver/nvidia/version
-} >"$1"
-$limited "$program" --describe >"$work/about" 2>&1
-rc=$?
-if [ $rc -eq 77 ]; then
-    echo "result: no driver: $(sed -n 's/^# *//p' "$work/about" | head -n 1)" >>"$1"
-    exit 77
-fi
-cat "$work/about" >>"$1"
+    target=$1
+    shift
+    objects=
+    for file; do
+        objects="$objects $(object "$file")"
+    done
+    # shellcheck disable=SC2086
+    $CC -pthread -o "$target" $objects "$build/libcore.a" $hwloc $jansson -ldl -lm >"$build/log" 2>&1 || {
+        tail -n 20 "$build/log" >&2
+        fail "${target##*/} cannot be linked here: see above"
+    }
+}
 
-# All in one process, which is quick; then, each by itself, what has failed or was not reached.
-: >"$work/observed"
-if [ -n "$limited" ]; then
-    timeout 300 "$program" >"$work/all" 2>"$work/errors"
-else
-    "$program" >"$work/all" 2>"$work/errors"
-fi
-results "$work/all" >"$work/first"
-n_passed=0 n_failed=0 n_skipped=0
-while read -r name; do
-    line=$(grep "^$name " "$work/first" | head -n 1)
-    case $line in
-    "$name passed"* | "$name skipped"*) ;;
-    *)
-        $limited "$program" "$name" >"$work/one" 2>&1 </dev/null
-        rc=$?
-        line=$(results "$work/one" | grep "^$name " | head -n 1)
-        [ -n "$line" ] || line="$name failed (the program ended with $rc)"
-        ;;
-    esac
-    echo "$line"
-    case $line in
-    "$name passed"*) n_passed=$((n_passed + 1)) ;;
-    "$name skipped"*) n_skipped=$((n_skipped + 1)) ;;
-    *)
-        n_failed=$((n_failed + 1))
-        sed -e '/^1\.\./d' -e '/^not ok/d' -e 's/^/    /' "$work/one" | head -n 20
-        ;;
-    esac
-    echo "$n_passed passed, $n_failed failed, $n_skipped skipped" >"$work/sum"
-done <"$work/cases" >>"$1"
-sort -u "$work/observed" >>"$1"
-echo "result: $(cat "$work/sum")" >>"$1"
-case $(cat "$work/sum") in
-*" 0 failed"*) exit 0 ;;
-*) exit 1 ;;
+build_programs()
+{
+    hwloc='' jansson=''
+    ! has hwloc.h hwloc || hwloc=-lhwloc
+    ! has jansson.h jansson || jansson=-ljansson
+    compile_all
+    objects=
+    for file in "$build"/*.o; do
+        case ${file##*/} in
+        tests_conformance* | tests_test_*) ;;
+        *) objects="$objects ${file##*/}" ;;
+        esac
+    done
+    # shellcheck disable=SC2086
+    (cd "$build" && ar rcs libcore.a $objects)
+    mkdir -p "$folder/lib" "$folder/stress"
+    # shellcheck disable=SC2046
+    link "$folder/conformance_cuda" $(cd "$source" && suite)
+    link "$folder/stress/test_capture_stress" tests/test_capture_stress.c
+    if [ -f "$source/bench/device.c" ]; then
+        build_bench
+    fi
+    {
+        echo "compiler: $($CC --version 2>/dev/null | head -n 1)"
+        [ -n "$hwloc" ] || echo "without hwloc: one NUMA node, to which nothing is bound"
+    } >"$folder/built"
+}
+
+# The benchmark's programs are found by their names.
+build_bench()
+{
+    bench=$(cd "$source" && echo bench/bench.c bench/device*.c)
+    # shellcheck disable=SC2086
+    sh "$build/compile" $bench >"$build/log" 2>&1 || return 0
+    # shellcheck disable=SC2086
+    link "$folder/bench_device" $bench
+}
+
+check()
+{
+    begun=$(date +%s)
+    CC=${CC:-cc} CPPFLAGS=${CPPFLAGS-}
+    command -v "$CC" >/dev/null || fail "there is no C compiler: carry a build here (pack)"
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    build=$folder/build
+    mkdir "$build"
+    build_programs
+    cp "$source/tests/gpu_run.sh" "$folder/run.sh"
+    cp "$source/src/model/switches.def" "$folder/"
+    STARPOOL_TEST_LIMIT=$((${STARPOOL_TEST_LIMIT:-$limit} - $(date +%s) + begun))
+    export STARPOOL_TEST_LIMIT
+    status=0
+    sh "$folder/run.sh" "$1" || status=$?
+    tail -n 1 "$1"
+    exit $status
+}
+
+[ $# -ge 1 ] || usage
+case $1 in
+pack)
+    case $# in 2 | 3) ;; *) usage ;; esac
+    pack "$2" "${3:-.}"
+    ;;
+switches)
+    [ $# -eq 2 ] || usage
+    grep '^STARPOOL_MODEL_SWITCHES=' "$2" || fail "$2 is no whole report"
+    ;;
+-*) usage ;;
+*)
+    [ $# -eq 1 ] || usage
+    check "$1"
+    ;;
 esac
-END
-    chmod +x "$1"
-}
-
-[ $# -ge 2 ] && [ $# -le 3 ] && [ "$1" = pack ] || usage
-program=$(find_program "${3:-.}")
-[ ! -e "$2" ] || fail "$2 is there already"
-mkdir -p "$2/lib" "$2/libc"
-cp "$program" "$2/conformance_cuda"
-copy_libraries "$program" "$2"
-write_run "$2/run.sh"
-echo "$2 is packed; there: $2/run.sh REPORT"

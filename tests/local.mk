@@ -312,6 +312,7 @@ script_tests = \
 	%D%/test_sim_exports.sh \
 	%D%/test_sim_nvcc.sh \
 	%D%/test_sim_programs.sh \
+	%D%/test_simulate.sh \
 	%D%/test_starpu.sh \
 	%D%/test_starpu_cuda.sh \
 	%D%/test_starpu_taskgraph.sh \
@@ -322,11 +323,14 @@ script_tests = \
 	%D%/test_valgrind.sh
 
 EXTRA_DIST += $(script_tests) \
+	%D%/contrib_long.sh \
 	%D%/coverage.sh \
 	%D%/fake_cuda.c \
 	%D%/fake_nvtx.c \
 	%D%/fake_nvtx.h \
+	%D%/gpu \
 	%D%/gpu_check.sh \
+	%D%/gpu_run.sh \
 	%D%/kernels_object.c \
 	%D%/tap.sh \
 	%D%/taplib.sh \
@@ -389,6 +393,7 @@ check-long: all
 	  STARPOOL_TEST_SCALE=0.1 \
 	  LOG_COMPILER='$(LOG_COMPILER) valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --suppressions=$(srcdir)/%D%/valgrind.supp'
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='%D%/starpu_examples.sh' STARPOOL_TEST_TIMEOUT=3600
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='%D%/contrib_long.sh' STARPOOL_TEST_TIMEOUT=5400
 
 # Deliberately broken versions, each of which a test must catch.
 check-mutants: all

@@ -8,7 +8,7 @@ srcdir=${srcdir:-.}
 . "$srcdir/tests/taplib.sh"
 builddir=${builddir:-.}
 out=$(mktemp) || exit 99
-trap 'rm -f "$out" "$out.err"' EXIT
+trap 'rm -rf "$out" "$out.err" "$out.build"' EXIT
 
 # Under a sanitizer an allocator that replaces malloc cannot be loaded, and times mean nothing.
 case ${SP_SANITIZER_NAME:-no} in
@@ -84,6 +84,10 @@ BENCH_BOUNDS="bare_heap_pair_ns=0"
 bench heap_pair '^size  *a pair' bare_heap_pair_ns "$builddir/bench/heap_pair" --check
 is_short heap_pair bare_heap_pair_ns
 
+BENCH_BOUNDS="shadow_ns=-1e9"
+bench device 'ns a pair of allocation and free' shadow_ns "$builddir/bench/device" --check
+is_short device shadow_ns
+
 if [ -x "$builddir/bench/doors" ]; then
     BENCH_BOUNDS="doors_node_pair_ns=0 doors_malloc_pair_ns=1e9"
     bench doors '^side  *door  *size' "doors_node_pair_ns doors_malloc_pair_ns" \
@@ -103,8 +107,40 @@ if [ -x "$builddir/bench/doors" ]; then
     bench cholesky '^example  *what' "cholesky_implicit_over_stock cholesky_tag_over_stock" \
         sh "$srcdir/bench/cholesky.sh" --check "$builddir"
     is_short cholesky cholesky_tag_over_stock
+
+    # The rival is StarPU's CUDA build.
+    if STARPOOL_TEST_CONTRIB=/nonexistent sh "$srcdir/bench/starpu_device.sh" --check "$builddir" \
+        >"$out" 2>&1 && [ "$(grep -c '^goal .* short (rival missing)$' "$out")" -eq 2 ]; then
+        ok "starpu_device says that its rival is missing"
+    else
+        not_ok "starpu_device says that its rival is missing" "$(cat "$out")"
+    fi
+    if [ -d "${STARPOOL_TEST_CONTRIB:-$builddir/contrib}" ]; then
+        BENCH_BOUNDS="device_door_4KiB_ns=0 device_door_8MiB_ratio=1e9"
+        bench starpu_device '^side  *blocks' "device_door_4KiB_ns device_door_8MiB_ratio" \
+            sh "$srcdir/bench/starpu_device.sh" --check "$builddir"
+        is_short starpu_device device_door_4KiB_ns
+        is_reached starpu_device device_door_8MiB_ratio
+    else
+        skip "starpu_device" "no CUDA-enabled StarPU (./bootstrap --contrib fetches it)"
+    fi
 else
     skip "the benchmarks that need StarPU" "not built with StarPU"
+fi
+
+# A build folder whose programs only look for what they read, run from yet another folder.
+fake=$out.build
+mkdir -p "$fake/bench" || exit 99
+for program in host_cycle heap_pair model trace plan device; do
+    # shellcheck disable=SC2016 # the program is to expand it
+    printf '#!/bin/sh\n[ -e "$srcdir/tests/data/dsa/A.1048576.csv" ]\n' >"$fake/bench/$program"
+    chmod +x "$fake/bench/$program"
+done
+runner=$(cd "$srcdir" && pwd)/bench/run.sh
+if (unset srcdir && cd "$fake" && sh "$runner" --check "$fake") >"$out" 2>&1; then
+    ok "all benchmarks run from any folder"
+else
+    not_ok "all benchmarks run from any folder" "$(cat "$out")"
 fi
 
 "$builddir/bench/host_cycle" --no-such-option >"$out" 2>&1

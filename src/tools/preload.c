@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds the plugin: beside the command in a build folder, below pkglibdir once installed. */
+/* Finds the plugin, and the simulated CUDA libraries: beside the command in a build folder,
+ * below pkglibdir once installed. */
 #include "config.h"
 
 #include "src/tools/preload.h"
@@ -35,20 +36,27 @@ static bool own_folder(char *folder)
     return true;
 }
 
-/* A build folder: libtool keeps the command and the plugin in a hidden folder, the probe above
- * it. */
-static bool find_built(const char *flavour, struct sp_preload *plugin)
+/* A build folder: libtool keeps the command and the plugin in a hidden folder, everything else
+ * is above it. `folder` is the hidden one. */
+static bool build_folder(char *folder)
 {
     static const char hidden[] = "/.libs";
-    char folder[PATH_MAX];
     size_t length;
 
-    if (flavour != NULL && strcmp(flavour, SP_STARPU_FLAVOUR) != 0)
-        return false;
     if (!own_folder(folder))
         return false;
     length = strlen(folder);
-    if (length < sizeof(hidden) || strcmp(folder + length - (sizeof(hidden) - 1), hidden) != 0)
+    return length >= sizeof(hidden) &&
+           strcmp(folder + length - (sizeof(hidden) - 1), hidden) == 0;
+}
+
+static bool find_built(const char *flavour, struct sp_preload *plugin)
+{
+    char folder[PATH_MAX];
+
+    if (flavour != NULL && strcmp(flavour, SP_STARPU_FLAVOUR) != 0)
+        return false;
+    if (!build_folder(folder))
         return false;
     if (!has_file(plugin->path, folder, "/", PLUGIN))
         return false;
@@ -81,6 +89,27 @@ bool sp_preload_find(const char *flavour, struct sp_preload *plugin)
 {
     memset(plugin, 0, sizeof(*plugin));
     return find_built(flavour, plugin) || find_installed(flavour, plugin);
+}
+
+bool sp_preload_find_cuda(unsigned version, char *folder)
+{
+    char name[] = "/sim/cuda-00";
+    char library[PATH_MAX];
+    char *end;
+
+    snprintf(name, sizeof(name), "/sim/cuda-%02u", version % 100);
+    if (build_folder(folder)) {
+        end = strrchr(folder, '/');
+        *end = '\0';
+        if (has_file(library, folder, name, "/libcuda.so.1"))
+            goto found;
+    }
+    if (!has_file(library, SP_PKGLIBDIR, name, "/libcuda.so.1"))
+        return false;
+found:
+    *strrchr(library, '/') = '\0';
+    memcpy(folder, library, sizeof(library));
+    return true;
 }
 
 bool sp_preload_is_built(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the StarPU plugin is, and how a program gets it. */
+/* Where the StarPU plugin and the simulated CUDA libraries are, and how a program gets them. */
 #ifndef SP_PRELOAD_H
 #define SP_PRELOAD_H
 
@@ -18,6 +18,10 @@ struct sp_preload {
  * is the plugin just built, else the installed one. False if there is none.
  */
 bool sp_preload_find(const char *flavour, struct sp_preload *plugin);
+
+/* Find the folder of the libraries that simulate a version of CUDA, 11 to 13; `folder` has room
+ * for PATH_MAX bytes. False if there is none. */
+bool sp_preload_find_cuda(unsigned version, char *folder);
 
 /* True if this starpool was built with a plugin; one that cannot be found is not installed. */
 bool sp_preload_is_built(void);

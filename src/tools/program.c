@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "src/tools/child.h"
+#include "src/util/util.h"
 
 /* A loader that lists libraries only reads files; one that takes longer than this hangs. */
 #define LIST_TIMEOUT_S 10
@@ -89,18 +90,18 @@ static bool gains_rights(const char *path)
     return getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-enum sp_exit sp_program_find(const char *name, struct sp_program *program)
+enum sp_exit sp_program_find(const char *command, const char *name, struct sp_program *program)
 {
     int error;
 
     memset(program, 0, sizeof(*program));
     error = find(name, program);
     if (error == ENOENT || error == ENOTDIR) {
-        sp_tools_say("run", "%s: no such program", name);
+        sp_tools_say(command, "%s: no such program", name);
         return SP_EXIT_NO_PROGRAM;
     }
     if (error != 0) {
-        sp_tools_say("run", "%s: cannot be executed: %s", name, strerror(error));
+        sp_tools_say(command, "%s: cannot be executed: %s", name, strerror(error));
         return SP_EXIT_NO_EXEC;
     }
     program->kind = sp_elf_read(program->path, "starpu_init", program->interpreter,
@@ -126,25 +127,54 @@ static bool read_flavour(const char *list, char *flavour, size_t flavour_size)
     return (size_t)length < flavour_size;
 }
 
-/* Copy the path in one line of the loader's list if it is AddressSanitizer's library, of gcc or
- * of clang. A library that was named by its path has nothing but that in the line. */
-static void read_asan(const char *line, char *asan, size_t asan_size)
+/* Copy the path in one line of the loader's list. A library that was named by its path has
+ * nothing but that in the line. */
+static bool read_path(const char *line, char *path, size_t path_size)
 {
     static const char arrow[] = " => ";
     const char *end = strstr(line, " (0x");
-    const char *path = strstr(line, arrow);
-    const char *name;
+    const char *start = strstr(line, arrow);
 
     if (end == NULL)
+        return false;
+    start = start == NULL ? line + strspn(line, "\t") : start + sizeof(arrow) - 1;
+    return start <= end &&
+           snprintf(path, path_size, "%.*s", (int)(end - start), start) < (int)path_size;
+}
+
+/* Copy the path if it is AddressSanitizer's library, of gcc or of clang. */
+static void read_asan(const char *line, char *asan, size_t asan_size)
+{
+    char path[PATH_MAX];
+    const char *name;
+
+    if (!read_path(line, path, sizeof(path)))
         return;
-    path = path == NULL ? line + strspn(line, "\t") : path + sizeof(arrow) - 1;
-    if (path > end || (size_t)(end - path) >= asan_size)
-        return;
-    name = memrchr(path, '/', (size_t)(end - path));
+    name = strrchr(path, '/');
     name = name == NULL ? path : name + 1;
     if (strncmp(name, "libasan.so", sizeof("libasan.so") - 1) == 0 ||
         strncmp(name, "libclang_rt.asan", sizeof("libclang_rt.asan") - 1) == 0)
-        snprintf(asan, asan_size, "%.*s", (int)(end - path), path);
+        snprintf(asan, asan_size, "%s", path);
+}
+
+/* "libcublas.so.11" stands for CUDA 11. */
+static void read_cuda(const char *line, struct sp_program_loads *loads)
+{
+    static const char *const names[] = {"\tlibcudart.so.", "\tlibcublas.so.",
+                                        "\tlibcusparse.so."};
+
+    for (size_t i = 0; i < SP_ARRAY_SIZE(names); i++) {
+        size_t length = strlen(names[i]);
+        unsigned long version;
+
+        if (strncmp(line, names[i], length) != 0)
+            continue;
+        version = strtoul(line + length, NULL, 10);
+        if (version < CHAR_BIT * sizeof(loads->cuda))
+            loads->cuda |= 1U << version;
+        if (i == 0 && !read_path(line, loads->cudart, sizeof(loads->cudart)))
+            *loads->cudart = '\0';
+    }
 }
 
 static void read_list(char *list, struct sp_program_loads *loads)
@@ -153,8 +183,11 @@ static void read_list(char *list, struct sp_program_loads *loads)
 
     if (!read_flavour(list, loads->flavour, sizeof(loads->flavour)))
         *loads->flavour = '\0';
-    while (*loads->asan == '\0' && (line = strsep(&list, "\n")) != NULL)
-        read_asan(line, loads->asan, sizeof(loads->asan));
+    while ((line = strsep(&list, "\n")) != NULL) {
+        if (*loads->asan == '\0')
+            read_asan(line, loads->asan, sizeof(loads->asan));
+        read_cuda(line, loads);
+    }
 }
 
 void sp_program_ask(const struct sp_program *program, struct sp_program_loads *loads_out)

@@ -20,9 +20,9 @@ struct sp_program {
 
 /*
  * Find `name` as a shell does: by its path, or in PATH. Returns SP_EXIT_DONE, and `program` is
- * written whole; or SP_EXIT_NO_EXEC or SP_EXIT_NO_PROGRAM after a message.
+ * written whole; or SP_EXIT_NO_EXEC or SP_EXIT_NO_PROGRAM after a message of `command`'s.
  */
-enum sp_exit sp_program_find(const char *name, struct sp_program *program);
+enum sp_exit sp_program_find(const char *command, const char *name, struct sp_program *program);
 
 /* What a program loads that matters here. */
 struct sp_program_loads {
@@ -31,6 +31,8 @@ struct sp_program_loads {
                          be said */
     char asan[PATH_MAX]; /* AddressSanitizer's library, which refuses to start unless it is the
                             first; "" if there is none */
+    unsigned cuda;       /* bit N: libraries of CUDA N */
+    char cudart[PATH_MAX]; /* where CUDA's run-time library comes from; "" if it loads none */
 };
 
 /* Ask the dynamic loader what a DYNAMIC program will load, without running the program.

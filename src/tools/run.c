@@ -7,16 +7,14 @@
 #include "src/tools/run.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "numa/topo.h"
-#include "src/tools/preload.h"
 #include "src/tools/program.h"
+#include "src/tools/start.h"
 #include "src/tools/tools.h"
 #include "src/util/options.h"
 #include "src/util/util.h"
@@ -191,28 +189,6 @@ static bool has_nodes(void)
     return false;
 }
 
-/* Say why the plugin will not serve this program, or not all of it. */
-static void warn(const char *name, const struct sp_program *program)
-{
-    if (program->gains_rights)
-        sp_tools_say("run",
-                     "%s gets other rights than yours (set-user-id or capabilities): the "
-                     "dynamic loader ignores LD_PRELOAD, and starpool serves nothing",
-                     name);
-    else if (program->kind == SP_ELF_FOREIGN)
-        sp_tools_say("run", "%s is for another machine or word size: starpool serves nothing",
-                     name);
-    else if (program->contains_starpu)
-        sp_tools_say("run", "%s has StarPU linked into it statically: starpool serves nothing",
-                     name);
-    else if (program->kind == SP_ELF_STATIC)
-        sp_tools_say(
-            "run", "%s is linked statically: starpool serves at most the programs that it runs",
-            name);
-    else if (program->kind == SP_ELF_DAMAGED)
-        sp_tools_say("run", "%s is damaged: its program headers cannot be read", name);
-}
-
 /* A value that stands apart from its option was taken for the program: say how to write it. */
 static void hint(const char *value, int bare_row)
 {
@@ -224,60 +200,11 @@ static void hint(const char *value, int bare_row)
     sp_tools_say("run", "if %s is the value of --%s, write --%s=%s", value, name, name, value);
 }
 
-/* Say why there is no plugin. */
-static void tell_missing(void)
-{
-    if (sp_preload_is_built())
-        sp_tools_say("run", "the StarPU plugin is not installed in %s", SP_PKGLIBDIR);
-    else
-        sp_tools_say("run", "there is no plugin: this starpool was built without StarPU");
-}
-
-/* Set LD_PRELOAD, or say why not; SP_EXIT_DONE if the program may start. */
-static enum sp_exit preload(const char *name, const struct sp_program *program)
-{
-    static const char contrib[] = "-contrib";
-    struct sp_preload plugin;
-    struct sp_program_loads loads;
-    char *flavour = loads.flavour;
-    char *suffix;
-    char *value;
-    bool is_found;
-
-    sp_program_ask(program, &loads);
-    suffix = strstr(flavour, contrib);
-    is_found = sp_preload_find(*flavour != '\0' ? flavour : NULL, &plugin);
-    if (!is_found && suffix != NULL) {
-        /* The program itself may use CUDA beside a StarPU that does not. */
-        *suffix = '\0';
-        is_found = sp_preload_find(flavour, &plugin);
-    }
-    if (!is_found && *flavour != '\0' && sp_preload_find(NULL, &plugin)) {
-        sp_tools_say("run",
-                     "%s loads %s, but the plugin here is for %s: starpool serves nothing",
-                     name, flavour, plugin.flavour);
-        return SP_EXIT_DONE;
-    }
-    if (!is_found) {
-        tell_missing();
-        return SP_EXIT_UNAVAILABLE;
-    }
-    value = sp_preload_value(&plugin, loads.asan);
-    if (value == NULL) {
-        sp_tools_say("run", "cannot be preloaded, for a space or a colon in the path: %s%s%s",
-                     loads.asan, *loads.asan != '\0' ? " or " : "", plugin.path);
-        return SP_EXIT_UNAVAILABLE;
-    }
-    setenv("LD_PRELOAD", value, 1);
-    free(value);
-    return SP_EXIT_DONE;
-}
-
 int sp_run_main(int argc, char **argv)
 {
     struct sp_program program;
+    struct sp_program_loads loads;
     int exit_status = SP_EXIT_DONE;
-    int error;
     int bare_row;
     int first = parse(argc, argv, &bare_row, &exit_status);
 
@@ -290,25 +217,15 @@ int sp_run_main(int argc, char **argv)
     }
     if (!has_nodes())
         return SP_EXIT_USAGE;
-    exit_status = (int)sp_program_find(argv[0], &program);
+    exit_status = (int)sp_program_find("run", argv[0], &program);
     if (exit_status != SP_EXIT_DONE) {
         hint(argv[0], bare_row);
         return exit_status;
     }
-    warn(argv[0], &program);
-    if (program.kind != SP_ELF_FOREIGN)
-        exit_status = (int)preload(argv[0], &program);
-    if (exit_status != SP_EXIT_DONE)
-        return exit_status;
-
-    /* A script without a first line of its own goes to the shell, as execvp() has it; a damaged
-     * program must not. */
-    if (program.kind == SP_ELF_NONE)
-        execvp(program.path, argv);
-    else
-        execv(program.path, argv);
-    error = errno;
-    sp_tools_say("run", "%s: cannot be executed: %s", argv[0],
-                 error == ENOENT ? "its interpreter is missing" : strerror(error));
-    return error == ENOENT ? SP_EXIT_NO_PROGRAM : SP_EXIT_NO_EXEC;
+    sp_start_warn("run", argv[0], &program);
+    if (program.kind != SP_ELF_FOREIGN) {
+        sp_program_ask(&program, &loads);
+        exit_status = (int)sp_start_preload("run", argv[0], &loads);
+    }
+    return exit_status != SP_EXIT_DONE ? exit_status : (int)sp_start("run", &program, argv);
 }

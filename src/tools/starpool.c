@@ -11,6 +11,7 @@
 #include "src/tools/replay.h"
 #include "src/tools/report.h"
 #include "src/tools/run.h"
+#include "src/tools/simulate.h"
 #include "src/tools/tools.h"
 #include "src/tools/verify.h"
 #include "src/util/util.h"
@@ -28,6 +29,7 @@ static const struct command commands[] = {
     {"replay", sp_replay_main, "make the requests of a trace again, on other pools"},
     {"report", sp_report_main, "show what a trace says of each pool"},
     {"run", sp_run_main, "run a StarPU program, unchanged, on starpool's pools"},
+    {"simulate", sp_simulate_main, "run a program, unchanged, on simulated CUDA devices"},
     {"verify", sp_verify_main, "check a trace, or where the pages of a process are"},
 };
 
