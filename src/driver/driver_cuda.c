@@ -21,7 +21,7 @@ static struct {
     pthread_mutex_t lock;
     bool is_tried;
     bool is_model; /* it is our own, and works on this process's model */
-    struct sp_driver_library library;
+    struct sp_driver_library loaded;
 } cuda = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* What the table holds for an entry point that the driver lacks. */
@@ -131,19 +131,19 @@ static void refuse_own_locked(void)
 {
     bool (*is_model)(const struct sp_driver *model);
 
-    cuda.is_model = look_up(cuda.library.handle, "sp_is_starpool_driver", &is_model) &&
+    cuda.is_model = look_up(cuda.loaded.handle, "sp_is_starpool_driver", &is_model) &&
                     is_model(sp_model_driver());
-    (void)snprintf(cuda.library.error, sizeof(cuda.library.error),
+    (void)snprintf(cuda.loaded.error, sizeof(cuda.loaded.error),
                    LIBRARY " is starpool's own, %s",
                    cuda.is_model ? "which is the CPU model"
                                  : "and works on another copy of libstarpool.so");
-    sp_driver_unload(&cuda.library);
+    sp_driver_unload(&cuda.loaded);
 }
 
 static void load_locked(void)
 {
     cuda.is_tried = true;
-    if (sp_driver_load(LIBRARY, &cuda.library) == STARPOOL_OK && cuda.library.is_own)
+    if (sp_driver_load(LIBRARY, &cuda.loaded) == STARPOOL_OK && cuda.loaded.is_own)
         refuse_own_locked();
 }
 
@@ -154,22 +154,22 @@ enum starpool_status sp_driver_cuda(const struct sp_driver **driver_out)
     pthread_mutex_lock(&cuda.lock);
     if (!cuda.is_tried)
         load_locked();
-    is_loaded = cuda.library.handle != NULL;
+    is_loaded = cuda.loaded.handle != NULL;
     pthread_mutex_unlock(&cuda.lock);
     if (!is_loaded)
         return STARPOOL_ENOTINIT;
-    *driver_out = &cuda.library.table;
+    *driver_out = &cuda.loaded.table;
     return STARPOOL_OK;
 }
 
 const struct sp_driver_call *sp_driver_cuda_calls(void)
 {
-    return cuda.library.calls;
+    return cuda.loaded.calls;
 }
 
 const char *sp_driver_cuda_error(void)
 {
-    return cuda.library.error;
+    return cuda.loaded.error;
 }
 
 bool sp_driver_cuda_is_model(void)
@@ -180,8 +180,8 @@ bool sp_driver_cuda_is_model(void)
 void sp_driver_cuda_reset(void)
 {
     pthread_mutex_lock(&cuda.lock);
-    sp_driver_unload(&cuda.library);
+    sp_driver_unload(&cuda.loaded);
     cuda.is_tried = cuda.is_model = false;
-    cuda.library.error[0] = '\0';
+    cuda.loaded.error[0] = '\0';
     pthread_mutex_unlock(&cuda.lock);
 }

@@ -3,8 +3,8 @@
  * rectangles, whose rows are a matrix's columns, or a vector's elements. */
 #include "config.h"
 
-#include "src/model/model.h"
 #include "src/sim/blas_api.h"
+#include "src/sim/table.h"
 
 enum direction { TO_DEVICE, TO_HOST };
 
@@ -19,7 +19,7 @@ struct rectangle {
 
 static int copy(const struct rectangle *rectangle, const sp_cu_stream *stream)
 {
-    const struct sp_driver *driver = sp_model_driver();
+    const struct sp_driver *driver = sp_sim_driver();
     struct sp_cu_memcpy2d params = {
         .source_type = SP_CU_MEMORY_TYPE_HOST,
         .source_host = rectangle->source,

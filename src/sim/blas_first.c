@@ -6,8 +6,8 @@
 
 #include <stdatomic.h>
 
-#include "src/model/model.h"
 #include "src/sim/blas_api.h"
+#include "src/sim/table.h"
 
 static struct {
     _Atomic unsigned n_inits;
@@ -76,7 +76,7 @@ int cublasAlloc(int n, int element_size, void **ptr_out)
         return SP_BLAS_NOT_INITIALIZED;
     if (n <= 0 || element_size <= 0 || ptr_out == NULL)
         return SP_BLAS_INVALID_VALUE;
-    result = sp_model_driver()->cuMemAlloc(&ptr, (size_t)n * (size_t)element_size);
+    result = sp_sim_driver()->cuMemAlloc(&ptr, (size_t)n * (size_t)element_size);
     if (result == SP_CU_SUCCESS)
         *ptr_out = (void *)(uintptr_t)ptr;
     return sp_blas_status(result);
@@ -86,7 +86,7 @@ int cublasFree(void *ptr)
 {
     if (sp_blas_first() == NULL)
         return SP_BLAS_NOT_INITIALIZED;
-    return sp_blas_status(sp_model_driver()->cuMemFree((sp_cu_ptr)(uintptr_t)ptr));
+    return sp_blas_status(sp_sim_driver()->cuMemFree((sp_cu_ptr)(uintptr_t)ptr));
 }
 
 /* ---- letters ------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/model/model.h"
 #include "src/sim/blas_api.h"
+#include "src/sim/table.h"
 #include "src/util/util.h"
 
 /* ---- the life of a handle ------------------------------------------------------------ */
@@ -17,7 +17,7 @@
  * knows the device that the thread chose, makes its context current. */
 static sp_cu_result need_context(void)
 {
-    const struct sp_driver *driver = sp_model_driver();
+    const struct sp_driver *driver = sp_sim_driver();
     void *symbol = dlsym(RTLD_DEFAULT, "cudaFree");
     int (*cuda_free)(void *ptr);
     sp_cu_context context = NULL;

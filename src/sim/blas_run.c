@@ -10,8 +10,8 @@
 
 #include <starpool/kernel.h>
 
-#include "src/model/model.h"
 #include "src/sim/blas.h"
+#include "src/sim/table.h"
 #include "src/util/diag.h"
 #include "src/util/util.h"
 
@@ -164,7 +164,7 @@ static void pack(struct launch *launch, uintptr_t addresses[SP_BLAS_MAX_ADDRESSE
 static sp_cu_result launch_kernel(struct launch *launch, uintptr_t *addresses,
                                   sp_cu_stream stream)
 {
-    const struct sp_driver *driver = sp_model_driver();
+    const struct sp_driver *driver = sp_sim_driver();
     void *params[1 + SP_BLAS_MAX_ADDRESSES] = {launch};
     sp_cu_kernel kernel;
     sp_cu_result result;
@@ -196,7 +196,7 @@ int sp_blas_call(const struct sp_blas_handle *handle, const struct sp_blas_routi
     result = launch_kernel(&launch, addresses, handle->stream);
     /* A result on the host is there when the call returns. */
     if (result == SP_CU_SUCCESS && launch.is_on_host && strchr(routine->kinds, 'r') != NULL)
-        result = sp_model_driver()->cuStreamSynchronize(handle->stream);
+        result = sp_sim_driver()->cuStreamSynchronize(handle->stream);
     return sp_blas_status(result);
 }
 
@@ -333,8 +333,8 @@ static void start(void)
 
     if (!sp_blas_system_open() || !add_kernels())
         return;
-    state.is_ready = sp_model_driver()->cuLibraryLoadData(&state.library, image, NULL, NULL, 0,
-                                                          NULL, NULL, 0) == SP_CU_SUCCESS;
+    state.is_ready = sp_sim_driver()->cuLibraryLoadData(&state.library, image, NULL, NULL, 0,
+                                                        NULL, NULL, 0) == SP_CU_SUCCESS;
 }
 
 bool sp_blas_start(void)

@@ -121,7 +121,8 @@ sim_cublas = \
 	%D%/blas_own_matrix.c \
 	%D%/blas_run.c \
 	%D%/blas_system.c \
-	%D%/blas_version.c
+	%D%/blas_version.c \
+	%D%/table.h %D%/table.c
 sim_cusparse = %D%/sparse.h %D%/sparse_handle.c %D%/sparse_missing.c
 %C%_libsim_cublas11_la_SOURCES    = $(sim_cublas)
 %C%_libsim_cublas12_la_SOURCES    = $(sim_cublas)
@@ -171,7 +172,8 @@ noinst_LTLIBRARIES += %D%/libsim_nvml.la
 %C%_libsim_nvml_la_SOURCES = \
 	%D%/nvml.h %D%/nvml.c \
 	%D%/nvml_memory.c \
-	%D%/nvml_missing.c
+	%D%/nvml_missing.c \
+	%D%/table.h %D%/table.c
 EXTRA_DIST += %D%/libnvidia-ml.map %D%/nvml_missing.txt
 
 %D%/nvml_missing.inc: %D%/stubs.awk %D%/nvml_missing.txt

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/model/model.h"
 #include "src/sim/nvml.h"
+#include "src/sim/table.h"
 #include "src/util/util.h"
 
 /* A domain of 32 bits is in nvmlPciInfo_t alone; before, the structure ended with 4 words. */
@@ -29,7 +29,7 @@ static bool is_started(void)
 
 int nvmlInit_v2(void)
 {
-    if (sp_model_driver()->cuInit(0) != SP_CU_SUCCESS)
+    if (sp_sim_driver()->cuInit(0) != SP_CU_SUCCESS)
         return SP_NVML_DRIVER_NOT_LOADED;
     atomic_fetch_add(&nvml.n_inits, 1);
     return SP_NVML_SUCCESS;
@@ -83,7 +83,7 @@ int nvmlSystemGetCudaDriverVersion_v2(int *version_out)
 {
     if (version_out == NULL)
         return SP_NVML_INVALID_ARGUMENT;
-    if (sp_model_driver()->cuDriverGetVersion(version_out) != SP_CU_SUCCESS)
+    if (sp_sim_driver()->cuDriverGetVersion(version_out) != SP_CU_SUCCESS)
         return SP_NVML_UNKNOWN;
     return SP_NVML_SUCCESS;
 }
@@ -125,7 +125,7 @@ int nvmlDeviceGetCount_v2(unsigned *count_out)
         return SP_NVML_UNINITIALIZED;
     if (count_out == NULL)
         return SP_NVML_INVALID_ARGUMENT;
-    if (sp_model_driver()->cuDeviceGetCount(&n) != SP_CU_SUCCESS)
+    if (sp_sim_driver()->cuDeviceGetCount(&n) != SP_CU_SUCCESS)
         return SP_NVML_UNKNOWN;
     *count_out = (unsigned)n;
     return SP_NVML_SUCCESS;
@@ -194,7 +194,7 @@ int nvmlDeviceGetName(struct sp_nvml_device *device, char *name_out, unsigned si
 
     if (result != SP_NVML_SUCCESS)
         return result;
-    if (sp_model_driver()->cuDeviceGetName(name, sizeof(name), ordinal) != SP_CU_SUCCESS)
+    if (sp_sim_driver()->cuDeviceGetName(name, sizeof(name), ordinal) != SP_CU_SUCCESS)
         return SP_NVML_UNKNOWN;
     return put_text(name_out, size, name);
 }
@@ -209,7 +209,7 @@ int nvmlDeviceGetUUID(struct sp_nvml_device *device, char *uuid_out, unsigned si
 
     if (result != SP_NVML_SUCCESS)
         return result;
-    if (sp_model_driver()->cuDeviceGetUuid(&uuid, ordinal) != SP_CU_SUCCESS)
+    if (sp_sim_driver()->cuDeviceGetUuid(&uuid, ordinal) != SP_CU_SUCCESS)
         return SP_NVML_UNKNOWN;
     for (int i = 0; i < 16; i++)
         length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%02x",
@@ -241,7 +241,7 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, struct sp_nvml_device **device_o
 
 static int read_pci(struct sp_nvml_device *device, struct sp_nvml_pci *pci)
 {
-    const struct sp_driver *driver = sp_model_driver();
+    const struct sp_driver *driver = sp_sim_driver();
     int ordinal, domain = 0, bus = 0, number = 0;
     const int result = ordinal_of(device, &ordinal);
 

@@ -2,14 +2,14 @@
 /* What NVML says of a device's memory and of what it can do. */
 #include "config.h"
 
-#include "src/model/model.h"
 #include "src/sim/nvml.h"
+#include "src/sim/table.h"
 
 /* Free memory of a device, asked through a context that exists; a device with none holds
  * nothing. */
 static sp_cu_result read_free(int ordinal, size_t total, size_t *free_out)
 {
-    const struct sp_driver *driver = sp_model_driver();
+    const struct sp_driver *driver = sp_sim_driver();
     sp_cu_context context;
     sp_cu_result result;
     size_t same_total;
@@ -42,7 +42,7 @@ int nvmlDeviceGetMemoryInfo(struct sp_nvml_device *device, struct sp_nvml_memory
         return result;
     if (memory_out == NULL)
         return SP_NVML_INVALID_ARGUMENT;
-    if (sp_model_driver()->cuDeviceTotalMem(&total, (int)index) != SP_CU_SUCCESS ||
+    if (sp_sim_driver()->cuDeviceTotalMem(&total, (int)index) != SP_CU_SUCCESS ||
         read_free((int)index, total, &n_free) != SP_CU_SUCCESS)
         return SP_NVML_UNKNOWN;
     *memory_out =
@@ -67,7 +67,7 @@ int nvmlDeviceGetMemoryInfo_v2(struct sp_nvml_device *device, struct sp_nvml_mem
 int nvmlDeviceGetCudaComputeCapability(struct sp_nvml_device *device, int *major_out,
                                        int *minor_out)
 {
-    const struct sp_driver *driver = sp_model_driver();
+    const struct sp_driver *driver = sp_sim_driver();
     unsigned index;
     const int result = nvmlDeviceGetIndex(device, &index);
 

@@ -76,6 +76,9 @@ int sp_runtime_entry_point(const char *symbol, void **function_out, unsigned ver
 /* The device's cudaDeviceProp, of which at most `size` bytes are written (runtime_props.c). */
 int sp_runtime_props(void *props_out, size_t size, int device);
 
+/* A result, and on success the address as the runtime's programs know it (runtime_memory.c). */
+int sp_runtime_pass_ptr(int result, const sp_cu_ptr *ptr, void **ptr_out);
+
 /* ---- copies (runtime_kind.c) --------------------------------------------------------- */
 
 /* The two ends are what `kind` says they are: InvalidMemcpyDirection if there is no such kind,

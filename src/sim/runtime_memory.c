@@ -5,7 +5,7 @@
 
 #include "src/sim/runtime.h"
 
-static int pass_ptr(int result, const sp_cu_ptr *ptr, void **ptr_out)
+int sp_runtime_pass_ptr(int result, const sp_cu_ptr *ptr, void **ptr_out)
 {
     if (result == SP_CU_SUCCESS)
         *ptr_out = (void *)(uintptr_t)*ptr;
@@ -21,7 +21,8 @@ static int alloc(void **ptr_out, size_t size)
 
     if (ptr_out == NULL)
         return SP_CU_INVALID_VALUE;
-    return pass_ptr(size == 0 ? SP_CU_SUCCESS : sp_cu()->cuMemAlloc(&ptr, size), &ptr, ptr_out);
+    return sp_runtime_pass_ptr(size == 0 ? SP_CU_SUCCESS : sp_cu()->cuMemAlloc(&ptr, size),
+                               &ptr, ptr_out);
 }
 
 int cudaMalloc(void **ptr_out, size_t size)
@@ -41,7 +42,7 @@ static int alloc_pitch(void **ptr_out, size_t *pitch_out, size_t width, size_t h
         result = sp_cu()->cuMemAllocPitch(&ptr, &pitch, width, height, 4);
     if (result == SP_CU_SUCCESS)
         *pitch_out = pitch;
-    return pass_ptr(result, &ptr, ptr_out);
+    return sp_runtime_pass_ptr(result, &ptr, ptr_out);
 }
 
 int cudaMallocPitch(void **ptr_out, size_t *pitch_out, size_t width, size_t height)
@@ -74,7 +75,7 @@ static int alloc_managed(void **ptr_out, size_t size, unsigned flags)
 
     if (ptr_out == NULL)
         return SP_CU_INVALID_VALUE;
-    return pass_ptr(sp_cu()->cuMemAllocManaged(&ptr, size, flags), &ptr, ptr_out);
+    return sp_runtime_pass_ptr(sp_cu()->cuMemAllocManaged(&ptr, size, flags), &ptr, ptr_out);
 }
 
 int cudaMallocManaged(void **ptr_out, size_t size, unsigned flags)
@@ -136,7 +137,8 @@ static int host_device_ptr(void **ptr_out, void *host, unsigned flags)
 
     if (ptr_out == NULL)
         return SP_CU_INVALID_VALUE;
-    return pass_ptr(sp_cu()->cuMemHostGetDevicePointer(&ptr, host, flags), &ptr, ptr_out);
+    return sp_runtime_pass_ptr(sp_cu()->cuMemHostGetDevicePointer(&ptr, host, flags), &ptr,
+                               ptr_out);
 }
 
 int cudaHostGetDevicePointer(void **ptr_out, void *host, unsigned flags)
@@ -188,7 +190,7 @@ static int open_memory(void **ptr_out, struct sp_cu_ipc_mem_handle handle, unsig
 
     if (ptr_out == NULL)
         return SP_CU_INVALID_VALUE;
-    return pass_ptr(sp_cu()->cuIpcOpenMemHandle(&ptr, handle, flags), &ptr, ptr_out);
+    return sp_runtime_pass_ptr(sp_cu()->cuIpcOpenMemHandle(&ptr, handle, flags), &ptr, ptr_out);
 }
 
 int cudaIpcOpenMemHandle(void **ptr_out, struct sp_cu_ipc_mem_handle handle, unsigned flags)

@@ -6,20 +6,13 @@
 
 /* ---- allocations --------------------------------------------------------------------- */
 
-static int pass_ptr(int result, const sp_cu_ptr *ptr, void **ptr_out)
-{
-    if (result == SP_CU_SUCCESS)
-        *ptr_out = (void *)(uintptr_t)*ptr;
-    return result;
-}
-
 static int alloc(void **ptr_out, size_t size, sp_cu_stream stream)
 {
     sp_cu_ptr ptr = 0;
 
     if (ptr_out == NULL)
         return SP_CU_INVALID_VALUE;
-    return pass_ptr(sp_cu()->cuMemAllocAsync(&ptr, size, stream), &ptr, ptr_out);
+    return sp_runtime_pass_ptr(sp_cu()->cuMemAllocAsync(&ptr, size, stream), &ptr, ptr_out);
 }
 
 int cudaMallocAsync(void **ptr_out, size_t size, sp_cu_stream stream)
@@ -33,7 +26,8 @@ static int alloc_from(void **ptr_out, size_t size, sp_cu_pool pool, sp_cu_stream
 
     if (ptr_out == NULL)
         return SP_CU_INVALID_VALUE;
-    return pass_ptr(sp_cu()->cuMemAllocFromPoolAsync(&ptr, size, pool, stream), &ptr, ptr_out);
+    return sp_runtime_pass_ptr(sp_cu()->cuMemAllocFromPoolAsync(&ptr, size, pool, stream), &ptr,
+                               ptr_out);
 }
 
 int cudaMallocFromPoolAsync(void **ptr_out, size_t size, sp_cu_pool pool, sp_cu_stream stream)
@@ -108,7 +102,8 @@ static int import_ptr(void **ptr_out, sp_cu_pool pool, struct sp_cu_pointer_expo
 
     if (ptr_out == NULL)
         return SP_CU_INVALID_VALUE;
-    return pass_ptr(sp_cu()->cuMemPoolImportPointer(&ptr, pool, data), &ptr, ptr_out);
+    return sp_runtime_pass_ptr(sp_cu()->cuMemPoolImportPointer(&ptr, pool, data), &ptr,
+                               ptr_out);
 }
 
 int cudaMemPoolImportPointer(void **ptr_out, sp_cu_pool pool, struct sp_cu_pointer_export *data)
