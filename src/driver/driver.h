@@ -41,7 +41,6 @@ enum {
 /* A libcuda.so.1 that has been loaded. */
 struct sp_driver_library {
     void *handle; /* dlopen()'s; NULL: it could not be loaded, or is refused */
-    bool is_own;  /* it is starpool's own, which calls the model */
     struct sp_driver table;
     struct sp_driver_call calls[SP_N_CALLS];
     char error[256]; /* why it is refused; "" if it is not */

@@ -115,8 +115,8 @@ enum starpool_status sp_driver_load(const char *file, struct sp_driver_library *
         return STARPOOL_ENOTINIT;
     }
     look_up_all(library_out);
-    library_out->is_own = dlsym(library_out->handle, "sp_is_starpool_driver") != NULL;
-    library_out->table.is_model = library_out->is_own;
+    /* Starpool's own calls the model. */
+    library_out->table.is_model = dlsym(library_out->handle, "sp_is_starpool_driver") != NULL;
     missing = missing_essential(library_out);
     if (missing == NULL)
         return STARPOOL_OK;
@@ -143,7 +143,7 @@ static void refuse_own_locked(void)
 static void load_locked(void)
 {
     cuda.is_tried = true;
-    if (sp_driver_load(LIBRARY, &cuda.loaded) == STARPOOL_OK && cuda.loaded.is_own)
+    if (sp_driver_load(LIBRARY, &cuda.loaded) == STARPOOL_OK && cuda.loaded.table.is_model)
         refuse_own_locked();
 }
 
