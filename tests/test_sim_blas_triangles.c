@@ -200,7 +200,8 @@ static void check_update(size_t t, const struct shape *shape, const char *family
 
             if (here < 0)
                 continue;
-            if (kind == 'h' && i == j)
+            /* Without a product the BLAS leaves all as it is. */
+            if (alpha != 0 && kind == 'h' && i == j)
                 a.at[here] = creal(a.at[here]);
             a.at[here] += product(kind, alpha, &x, is_two ? &y : NULL, i, j);
         }
