@@ -174,7 +174,9 @@ static void address_in_a_chunk_finds_the_chunk_and_no_block(void **state)
         assert_null(sp_addrmap_find(address).range);
     }
     assert_null(sp_addrmap_chunk(BASE + 3 * SP_PAGE));
-    assert_ptr_equal(sp_addrmap_below(BASE + 2 * SP_PAGE), &blocks[0]);
+    assert_null(sp_addrmap_below(BASE + 2 * SP_PAGE)); /* No block is around what is in one. */
+    assert_null(sp_addrmap_below(BASE + 3 * SP_PAGE));
+    assert_ptr_equal(sp_addrmap_below(BASE + SP_PAGE - 1), &blocks[0]);
     sp_addrmap_set_chunk(BASE + SP_PAGE, 2 * SP_PAGE, NULL);
     assert_null(sp_addrmap_chunk(BASE + SP_PAGE));
     assert_true(sp_addrmap_is_ours(BASE + SP_PAGE));

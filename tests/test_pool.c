@@ -6,6 +6,8 @@
 
 #include "tests/support.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -300,6 +302,58 @@ static void address_outside_of_live_blocks_is_not_described(void **state)
     sp_fixture_give(large);
 }
 
+/* What a thread asks about while another takes and gives. */
+static struct {
+    char *base;
+    size_t n_answers, n_wrong;
+    _Atomic bool is_over;
+} asked;
+
+static void *ask_about_any(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; !atomic_load(&asked.is_over); i++) {
+        struct starpool_block_info info = {.struct_size = sizeof(info)};
+        const char *ptr = asked.base + i * 4999 % (256 * SP_KIB);
+
+        if (starpool_block_info(ptr, &info) != STARPOOL_OK)
+            continue;
+        asked.n_answers++;
+        asked.n_wrong +=
+            info.pool != fixture.pool || (uintptr_t)ptr - (uintptr_t)info.base >= info.size;
+    }
+    return NULL;
+}
+
+/* Its record may be that of another block, or of none, before the question is answered. */
+static void block_that_goes_while_it_is_asked_about_is_described_or_not(void **state)
+{
+    char *blocks[8] = {NULL}, *keeper = sp_fixture_alloc(64 * SP_KIB);
+    size_t n_rounds = sp_test_scaled(20000);
+    pthread_t thread;
+
+    (void)state;
+    asked.base = keeper;
+    asked.n_answers = asked.n_wrong = 0;
+    atomic_store(&asked.is_over, false);
+    assert_int_equal(pthread_create(&thread, NULL, ask_about_any, NULL), 0);
+    for (size_t i = 0; i < n_rounds; i++) {
+        char **block = &blocks[i % 8];
+
+        if (*block != NULL)
+            sp_fixture_give(*block);
+        *block = sp_fixture_alloc(4096 + i * 7919 % 40000);
+        if (i % 16 == 0) /* Out of the caches. */
+            assert_ok(starpool_pool_trim(fixture.pool, SIZE_MAX));
+    }
+    atomic_store(&asked.is_over, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(asked.n_wrong, 0);
+    for (size_t i = 0; i < 8; i++)
+        sp_fixture_give(blocks[i]);
+    sp_fixture_give(keeper);
+}
+
 static void pool_of_a_live_block_is_known_by_its_first_address(void **state)
 {
     struct starpool_pool *pool = NULL;
@@ -457,6 +511,7 @@ int main(void)
         CASE(initial_memory_that_is_refused_makes_no_pool),
         CASE(block_is_described_from_any_address_in_it),
         CASE(address_outside_of_live_blocks_is_not_described),
+        CASE(block_that_goes_while_it_is_asked_about_is_described_or_not),
         CASE(pool_of_a_live_block_is_known_by_its_first_address),
         CASE(destroyed_pool_lives_on_until_its_last_block_is_freed),
         CASE(pool_without_live_blocks_is_gone_when_destroy_returns),

@@ -163,6 +163,32 @@ static void policies_may_change_at_any_time(void **state)
     assert_edge(SP_EDGE_EXECUTED, first);
 }
 
+/* Another thread may see a free executed before who submitted it tells the heap. By then the
+ * heap may have dealt with all that the stream had to tell, and another stream may have more.
+ */
+static void free_that_has_executed_before_it_is_told_serves(void **state)
+{
+    struct sp_point at, other;
+    uintptr_t start;
+
+    (void)state;
+    fixture.policy->is_opportunistic = true;
+    add_chunk(8);
+    start = take(fixture.a, 4);
+    at = sp_order_submit(order, fixture.a);
+    sp_order_executed(order, fixture.a, at.seq);
+    other = give(fixture.b, take(fixture.b, 4));
+    assert_int_equal(take(fixture.c, 4), 0);
+    sp_order_executed(order, fixture.b, other.seq);
+    assert_ok(sp_reuse_give(fixture.reuse, start, at));
+    assert_true(sp_reuse_is_valid(fixture.reuse));
+    assert_int_equal(take(fixture.c, 4), start);
+    assert_edge(SP_EDGE_EXECUTED, at);
+    assert_int_equal(take(fixture.c, 4), at_unit(start, 4));
+    assert_edge(SP_EDGE_EXECUTED, other);
+    assert_true(sp_reuse_is_valid(fixture.reuse));
+}
+
 /* A free that has executed goes through the hands of its own stream, too. */
 static void executed_free_still_serves_its_own_stream(void **state)
 {
@@ -506,6 +532,7 @@ int main(void)
         TEST(event_from_before_the_free_does_not_serve),
         TEST(event_through_another_stream_serves),
         TEST(executed_free_serves_only_if_reuse_is_opportunistic),
+        TEST(free_that_has_executed_before_it_is_told_serves),
         TEST(policies_may_change_at_any_time),
         TEST(executed_free_still_serves_its_own_stream),
         TEST(host_frees_are_ready_at_once),

@@ -133,7 +133,7 @@ static void block_is_known_by_its_address_with_class_slot_and_holder(void **stat
         assert_ptr_equal(found.range, range);
         assert_int_equal(found.slot, 7);
         assert_int_equal(found.tag, sp_size_class(sp_store_round(sizes[i])));
-        assert_ptr_equal(range->holder, &fixture);
+        assert_ptr_equal(sp_range_holder(range), &fixture);
         assert_int_equal(range->size, sp_store_round(sizes[i]));
         assert_int_equal(sp_range_state(range), SP_RANGE_TAKEN);
         sp_store_give(store, range);

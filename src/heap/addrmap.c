@@ -122,7 +122,9 @@ struct sp_range *sp_addrmap_below(uintptr_t address)
          address = sp_round_down(address, SP_PAGE) - 1) {
         struct sp_range *range = NULL;
 
-        if ((entry & SP_ENTRY_CHUNK) == SP_ENTRY_SPAN)
+        if ((entry & SP_ENTRY_CHUNK) == SP_ENTRY_CHUNK)
+            return NULL;
+        if ((entry & SP_ENTRY_SPAN) != 0)
             range = below_in_span((struct sp_span *)(entry & SP_ENTRY_POINTER), address);
         else if ((entry & SP_ENTRY_OURS) == 0)
             range = (struct sp_range *)(entry & SP_ENTRY_POINTER);

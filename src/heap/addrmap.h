@@ -54,7 +54,7 @@ struct sp_found {
  * that begins there, as for pages, or 0. As many units follow one another as there are entries,
  * so that a unit's number modulo theirs tells them apart, wherever the span begins. */
 struct sp_span {
-    uintptr_t base; /* [address] */
+    _Atomic uintptr_t base; /* [address] read without a lock: it may be another's by now */
     _Atomic uintptr_t units[SP_SPAN_UNITS];
 };
 
@@ -146,7 +146,7 @@ static inline struct sp_found sp_addrmap_find(uintptr_t address)
 }
 
 /* The record of the nearest block that begins at or below `address` in memory that is ours
- * without a gap; NULL if there is none. Slow: for reports. */
+ * without a gap or a chunk between; NULL if there is none. Slow: for reports. */
 struct sp_range *sp_addrmap_below(uintptr_t address);
 
 /* Quiesce the table around a fork. */

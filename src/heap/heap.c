@@ -74,6 +74,12 @@ static inline struct sp_range *const *bin_at(const struct sp_heap *heap, unsigne
     return &heap->bins[bin / SP_HEAP_SL][bin % SP_HEAP_SL];
 }
 
+/* The lock guards it; who has none may read there what was the holder. */
+static inline void set_prev_in_bin(struct sp_range *range, struct sp_range *prev)
+{
+    atomic_store_explicit(&range->prev_in_bin, prev, memory_order_relaxed);
+}
+
 static inline void insert(struct sp_heap *heap, struct sp_range *range)
 {
     unsigned fl, sl;
@@ -83,10 +89,10 @@ static inline void insert(struct sp_heap *heap, struct sp_range *range)
     head = heap->bins[fl][sl];
     range->fl = (uint8_t)fl;
     range->sl = (uint8_t)sl;
-    range->prev_in_bin = NULL;
+    set_prev_in_bin(range, NULL);
     range->next_in_bin = head;
     if (head != NULL)
-        head->prev_in_bin = range;
+        set_prev_in_bin(head, range);
     heap->bins[fl][sl] = range;
     heap->sl_map[fl] |= 1U << sl;
     heap->fl_map |= (uint64_t)1 << fl;
@@ -95,12 +101,13 @@ static inline void insert(struct sp_heap *heap, struct sp_range *range)
 
 static inline void withdraw(struct sp_heap *heap, struct sp_range *range)
 {
+    struct sp_range *prev = atomic_load_explicit(&range->prev_in_bin, memory_order_relaxed);
     unsigned fl = range->fl, sl = range->sl;
 
     if (range->next_in_bin != NULL)
-        range->next_in_bin->prev_in_bin = range->prev_in_bin;
-    if (range->prev_in_bin != NULL) {
-        range->prev_in_bin->next_in_bin = range->next_in_bin;
+        set_prev_in_bin(range->next_in_bin, prev);
+    if (prev != NULL) {
+        prev->next_in_bin = range->next_in_bin;
         return;
     }
     heap->bins[fl][sl] = range->next_in_bin;

@@ -47,9 +47,10 @@ struct sp_range {
     struct sp_region *region;
     union {
         struct {
-            struct sp_range *prev_in_bin, *next_in_bin;
-        };            /* FREE */
-        void *holder; /* TAKEN, LIVE: the user's */
+            struct sp_range *_Atomic prev_in_bin;
+            struct sp_range *next_in_bin;
+        };                    /* FREE */
+        void *_Atomic holder; /* TAKEN, LIVE: the user's; anything to who has no lock */
     };
     _Atomic uint8_t state; /* an enum sp_range_state */
     uint8_t tag, slot;     /* TAKEN, LIVE: the user's */
@@ -120,6 +121,18 @@ bool sp_heap_is_valid(const struct sp_heap *heap);
 static inline enum sp_range_state sp_range_state(const struct sp_range *range)
 {
     return (enum sp_range_state)atomic_load_explicit(&range->state, memory_order_relaxed);
+}
+
+/* Who has found a block without a lock reads the holder of what may be free again by now: a
+ * value, to be checked before it is used. */
+static inline void *sp_range_holder(const struct sp_range *range)
+{
+    return atomic_load_explicit(&range->holder, memory_order_relaxed);
+}
+
+static inline void sp_range_set_holder(struct sp_range *range, void *holder)
+{
+    atomic_store_explicit(&range->holder, holder, memory_order_relaxed);
 }
 
 static inline void sp_range_set_state(struct sp_range *range, enum sp_range_state state)

@@ -214,7 +214,7 @@ static bool queues_are_drained(const struct sp_reuse *reuse,
     if (done != 0 &&
         (sp_reuse_at(reuse, stream->done.newest)->seq > order->done_seq || !reuse->shares_done))
         return false;
-    if (pending != 0 && reuse->shares_done && reuse->shared_epoch == reuse->order->epoch &&
+    if (pending != 0 && reuse->shares_done && order->epoch <= reuse->shared_epoch &&
         sp_reuse_at(reuse, pending)->seq <= order->done_seq)
         return false;
     if (reuse->epoch < reuse->order->seen_epoch)

@@ -112,12 +112,14 @@ static inline void sp_reuse_settle_freed(struct sp_reuse *reuse, uint32_t ref)
 {
     struct sp_reuse_range *range = sp_reuse_at(reuse, ref);
     struct sp_reuse_stream *stream = sp_reuse_stream_at(reuse, range->slot);
+    const struct sp_order_stream *order = &reuse->order->streams[range->slot];
     bool is_done;
 
     sp_reuse_count_freed(reuse, range->slot, range->size);
-    /* Only if older frees that have executed are there already: stamps rise along a queue. */
-    is_done = reuse->shares_done && reuse->shared_epoch == reuse->order->epoch &&
-              range->seq <= reuse->order->streams[range->slot].done_seq;
+    /* Only if older frees that have executed are there already: stamps rise along a queue. And
+     * always then: until the stream has news again, sharing passes it by. */
+    is_done = reuse->shares_done && order->epoch <= reuse->shared_epoch &&
+              range->seq <= order->done_seq;
     range->is_fresh = false;
     range->is_loose = true;
     range->state = is_done ? SP_REUSE_DONE : SP_REUSE_PENDING;

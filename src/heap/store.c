@@ -143,7 +143,7 @@ static bool add_span(struct sp_store *store)
         return false;
     store->spare_spans = span->next;
     store->n_spare_spans--;
-    span->map.base = backing->start;
+    atomic_store_explicit(&span->map.base, backing->start, memory_order_relaxed);
     span->backing = backing;
     sp_heap_attach(&store->small, &span->region);
     sp_heap_add(&store->small, &span->region, backing->start, SP_SPAN_SIZE);
@@ -200,7 +200,7 @@ static struct sp_range *hand_out(struct sp_store *store, struct sp_range *range)
 {
     if (range == NULL)
         return NULL;
-    range->holder = store->holder;
+    sp_range_set_holder(range, store->holder);
     range->slot = (uint8_t)store->slot;
     range->tag =
         range->size > SP_CLASS_MAX_SIZE ? SP_NO_CLASS : (uint8_t)sp_size_class(range->size);

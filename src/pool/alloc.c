@@ -317,25 +317,42 @@ void sp_pool_fill_info(struct starpool_block_info *info, struct starpool_pool *p
     };
 }
 
+bool sp_pool_find_place(struct starpool_pool *pool, uintptr_t address,
+                        struct sp_pool_place *place_out)
+{
+    const struct sp_range *range;
+    bool is_found;
+
+    sp_lock_take(&pool->lock); /* Under which no block of the store comes or goes. */
+    range = sp_addrmap_below(address);
+    is_found =
+        range != NULL && sp_range_pool(range) == pool && address - range->start < range->size;
+    if (is_found)
+        *place_out = (struct sp_pool_place){
+            .start = range->start,
+            .size = range->size,
+            .is_live = sp_range_state(range) == SP_RANGE_LIVE,
+        };
+    sp_lock_give(&pool->lock);
+    return is_found;
+}
+
 /* The live block of a store around an address. */
 static bool find_in_store(const void *ptr, struct starpool_block_info *info_out)
 {
     const struct sp_range *range = sp_addrmap_below((uintptr_t)ptr);
     struct starpool_pool *pool;
-    bool is_around = false;
+    struct sp_pool_place place;
+    bool is_around;
 
     if (range == NULL || sp_range_state(range) != SP_RANGE_LIVE)
         return false;
-    pool = sp_pool_get_live((const void *)range->start);
+    pool = sp_registry_get(sp_range_pool(range)); /* It may be anything by now. */
     if (pool == NULL)
         return false;
-    sp_lock_take(&pool->lock); /* Under which no reset has the record for another block. */
-    if (sp_range_pool(range) == pool && sp_range_state(range) == SP_RANGE_LIVE &&
-        (uintptr_t)ptr - range->start < range->size) {
-        sp_pool_fill_info(info_out, pool, range->start, range->size);
-        is_around = true;
-    }
-    sp_lock_give(&pool->lock);
+    is_around = sp_pool_find_place(pool, (uintptr_t)ptr, &place) && place.is_live;
+    if (is_around)
+        sp_pool_fill_info(info_out, pool, place.start, place.size);
     sp_registry_put(pool); /* It has a live block, and stays. */
     return is_around;
 }

@@ -161,15 +161,10 @@ void sp_lost_thaw(void)
 struct starpool_pool *sp_pool_get_live(const void *ptr)
 {
     struct sp_found found = sp_addrmap_find((uintptr_t)ptr);
-    struct starpool_pool *pool;
 
     if (found.range == NULL || sp_range_state(found.range) != SP_RANGE_LIVE)
         return NULL;
-    pool = sp_range_pool(found.range);
-    if (found.is_fleeting) /* It may be anything by now. */
-        return sp_registry_get(pool);
-    atomic_fetch_add(&pool->n_references, 1);
-    return pool;
+    return sp_registry_get(sp_range_pool(found.range)); /* It may be anything by now. */
 }
 
 struct sp_range *sp_pool_take_back_locked(struct starpool_pool *pool, const void *ptr)

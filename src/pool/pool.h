@@ -121,6 +121,18 @@ bool sp_pool_is_destroyed(struct starpool_pool *pool);
 /* A block of the store from LIVE to TAKEN; false if it is not LIVE (alloc.c). */
 bool sp_pool_take_back(struct sp_range *range);
 
+/* A block of the store, or what a cache has of it. */
+struct sp_pool_place {
+    uintptr_t start;
+    size_t size;
+    bool is_live;
+};
+
+/* The block around an address, if it is one of the pool's store. Takes the pool's lock
+ * (alloc.c). */
+bool sp_pool_find_place(struct starpool_pool *pool, uintptr_t address,
+                        struct sp_pool_place *place_out);
+
 /* Fill what is known of a live block that no graph has to do with (alloc.c). */
 void sp_pool_fill_info(struct starpool_block_info *info, struct starpool_pool *pool,
                        uintptr_t start, size_t size);
@@ -166,7 +178,7 @@ static inline uint64_t sp_pool_n_resets(const struct starpool_pool *pool)
 
 static inline struct starpool_pool *sp_range_pool(const struct sp_range *range)
 {
-    return range->holder;
+    return sp_range_holder(range);
 }
 
 #endif /* SP_POOL_H */

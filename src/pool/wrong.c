@@ -67,26 +67,24 @@ static bool describe_ordered(const struct starpool_pool *pool, void *ptr)
     return true;
 }
 
-static void describe(const struct starpool_pool *pool, void *ptr)
+static void describe(struct starpool_pool *pool, void *ptr)
 {
-    struct sp_range *below = sp_addrmap_below((uintptr_t)ptr);
     uintptr_t address = (uintptr_t)ptr;
+    struct sp_pool_place place;
 
     if (describe_ordered(pool, ptr))
         return;
-    if (below != NULL && address - below->start < below->size) {
-        bool is_live = sp_range_state(below) == SP_RANGE_LIVE;
-
-        if (address == below->start)
+    if (sp_pool_find_place(pool, address, &place)) {
+        if (address == place.start)
             sp_log(SP_LOG_ERROR,
                    "free of %p: freed before: the block of %zu bytes lies in a cache of %s",
-                   ptr, below->size, pool->name);
+                   ptr, place.size, pool->name);
         else
             sp_log(SP_LOG_ERROR,
                    "free of %p: %" PRIuPTR
                    " bytes inside the %s block of %zu bytes at %p of %s",
-                   ptr, address - below->start, is_live ? "live" : "freed", below->size,
-                   (void *)below->start, pool->name);
+                   ptr, address - place.start, place.is_live ? "live" : "freed", place.size,
+                   (void *)place.start, pool->name);
         return;
     }
     sp_log(SP_LOG_ERROR,
