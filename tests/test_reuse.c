@@ -189,6 +189,34 @@ static void free_that_has_executed_before_it_is_told_serves(void **state)
     assert_true(sp_reuse_is_valid(fixture.reuse));
 }
 
+static void see_block(const struct sp_reuse_block *block, void *arg)
+{
+    struct sp_reuse_block **next = arg;
+
+    *(*next)++ = *block;
+}
+
+static void live_blocks_of_a_chunk_are_shown_in_order(void **state)
+{
+    struct sp_reuse_block blocks[8], *end = blocks;
+    uintptr_t first, middle, last;
+
+    (void)state;
+    add_chunk(10);
+    first = take(fixture.a, 2);
+    middle = take(SP_SLOT_HOST, 3);
+    last = take(fixture.b, 4);
+    give(fixture.a, middle);
+    sp_reuse_each_live(fixture.reuse, sp_reuse_next_chunk(fixture.reuse, NULL), see_block,
+                       &end);
+    assert_int_equal(end - blocks, 2);
+    assert_int_equal(blocks[0].start, first);
+    assert_int_equal(blocks[0].size, 2 * UNIT);
+    assert_int_equal(blocks[0].alloc.slot, fixture.a);
+    assert_int_equal(blocks[1].start, last);
+    assert_int_equal(blocks[1].size, 4 * UNIT);
+}
+
 /* A free that has executed goes through the hands of its own stream, too. */
 static void executed_free_still_serves_its_own_stream(void **state)
 {
@@ -533,6 +561,7 @@ int main(void)
         TEST(event_through_another_stream_serves),
         TEST(executed_free_serves_only_if_reuse_is_opportunistic),
         TEST(free_that_has_executed_before_it_is_told_serves),
+        TEST(live_blocks_of_a_chunk_are_shown_in_order),
         TEST(policies_may_change_at_any_time),
         TEST(executed_free_still_serves_its_own_stream),
         TEST(host_frees_are_ready_at_once),

@@ -134,6 +134,19 @@ bool sp_reuse_find(const struct sp_reuse *reuse, uintptr_t address,
     return true;
 }
 
+void sp_reuse_each_live(const struct sp_reuse *reuse, const struct sp_chunk *chunk,
+                        void (*see)(const struct sp_reuse_block *block, void *arg), void *arg)
+{
+    for (uint32_t ref = chunk->first; ref != 0; ref = sp_reuse_at(reuse, ref)->next) {
+        struct sp_reuse_block block;
+
+        if (sp_reuse_at(reuse, ref)->state != SP_REUSE_LIVE)
+            continue;
+        describe(sp_reuse_at(reuse, ref), &block);
+        see(&block, arg);
+    }
+}
+
 /* ---- which range --------------------------------------------------------------------- */
 
 /* The best range up to now. */

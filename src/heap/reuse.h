@@ -132,6 +132,10 @@ STARPOOL_CHECK enum starpool_status sp_reuse_give(struct sp_reuse *reuse, uintpt
 bool sp_reuse_find(const struct sp_reuse *reuse, uintptr_t address,
                    struct sp_reuse_block *block_out);
 
+/* Show every live block of a chunk, by address; `see` changes nothing of the heap. */
+void sp_reuse_each_live(const struct sp_reuse *reuse, const struct sp_chunk *chunk,
+                        void (*see)(const struct sp_reuse_block *block, void *arg), void *arg);
+
 /* Put something of the user's to a live block. False if none begins there. */
 bool sp_reuse_set_cookie(struct sp_reuse *reuse, uintptr_t start, void *cookie);
 

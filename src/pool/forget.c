@@ -209,22 +209,10 @@ static void note_block(struct forgetting *forgetting, uintptr_t start, size_t si
     sp_trace_free(pool->id, (void *)start, size, STARPOOL_TRACE_HOST, 0);
 }
 
-/* With both locks: the blocks of a chunk that are live. */
-static void note_chunk(struct forgetting *forgetting, const struct sp_chunk *chunk)
+/* With both locks. */
+static void note_ordered(const struct sp_reuse_block *block, void *arg)
 {
-    const struct sp_reuse *reuse = forgetting->pool->ordered.reuse;
-    uintptr_t end = chunk->base + chunk->size, at = chunk->base;
-
-    while (at < end) {
-        struct sp_reuse_block block;
-
-        if (!sp_reuse_find(reuse, at, &block)) {
-            at += SP_SMALL_UNIT;
-            continue;
-        }
-        note_block(forgetting, block.start, block.size, true);
-        at = block.start + block.size;
-    }
+    note_block(arg, block->start, block->size, true);
 }
 
 /* With both locks: streams' blocks and frees. Returns the engine, to be closed without the
@@ -240,7 +228,7 @@ static struct sp_reuse *forget_ordered(struct forgetting *forgetting)
         struct sp_chunk_record *record = SP_CONTAINER_OF(chunk, struct sp_chunk_record, chunk);
         struct sp_range *range = record->range;
 
-        note_chunk(forgetting, chunk);
+        sp_reuse_each_live(reuse, chunk, note_ordered, forgetting);
         ordered->chunk_bytes -= range->size;
         sp_addrmap_set_chunk(range->start, range->size, NULL);
         sp_store_give(&forgetting->pool->store, range);
