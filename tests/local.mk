@@ -40,6 +40,8 @@ unit_tests = \
 	%D%/test_model_cost \
 	%D%/test_model_exec \
 	%D%/test_model_faults \
+	%D%/test_model_freed \
+	%D%/test_model_freed_random \
 	%D%/test_model_graph \
 	%D%/test_model_graph_memory \
 	%D%/test_model_graph_oom \
@@ -109,6 +111,7 @@ sim_tests = \
 	%D%/test_sim_blas_triangles \
 	%D%/test_sim_blas_vectors \
 	%D%/test_sim_driver \
+	%D%/test_sim_fuzz \
 	%D%/test_sim_kernels \
 	%D%/test_sim_nvml \
 	%D%/test_sim_runtime \
@@ -202,6 +205,7 @@ sim_test_libs = %D%/libsupport.la libstarpool.la $(CMOCKA_LIBS) -lm
 %C%_test_sim_blas_triangles_LDADD   = $(sim_test_libs)
 %C%_test_sim_blas_vectors_LDADD     = $(sim_test_libs)
 %C%_test_sim_driver_LDADD           = $(sim_test_libs)
+%C%_test_sim_fuzz_LDADD             = $(sim_test_libs)
 %C%_test_sim_kernels_LDADD          = $(sim_test_libs)
 %C%_test_sim_nvml_LDADD             = $(sim_test_libs)
 %C%_test_sim_runtime_LDADD          = $(sim_test_libs)
@@ -215,6 +219,7 @@ EXTRA_%C%_test_sim_blas_matrices_DEPENDENCIES    = sim/links
 EXTRA_%C%_test_sim_blas_triangles_DEPENDENCIES   = sim/links
 EXTRA_%C%_test_sim_blas_vectors_DEPENDENCIES     = sim/links
 EXTRA_%C%_test_sim_driver_DEPENDENCIES           = sim/links
+EXTRA_%C%_test_sim_fuzz_DEPENDENCIES             = sim/links
 EXTRA_%C%_test_sim_kernels_DEPENDENCIES          = sim/links
 EXTRA_%C%_test_sim_nvml_DEPENDENCIES             = sim/links
 EXTRA_%C%_test_sim_runtime_DEPENDENCIES          = sim/links
@@ -225,6 +230,8 @@ sim_blas_parts = %D%/sim_blas_fixture.h %D%/sim_blas_fixture.c
 %C%_test_sim_blas_matrices_SOURCES  = %D%/test_sim_blas_matrices.c $(sim_blas_parts)
 %C%_test_sim_blas_triangles_SOURCES = %D%/test_sim_blas_triangles.c $(sim_blas_parts)
 %C%_test_sim_blas_vectors_SOURCES   = %D%/test_sim_blas_vectors.c $(sim_blas_parts)
+%C%_test_sim_fuzz_SOURCES           = %D%/test_sim_fuzz.c %D%/sim_fuzz.h %D%/sim_fuzz_calls.c \
+	%D%/sim_fuzz_run.c %D%/sim_fuzz_sequence.c %D%/sim_fuzz_values.c
 %C%_test_sim_kernels_SOURCES        = %D%/test_sim_kernels.c $(sim_blas_parts)
 %C%_test_sim_nvml_SOURCES           = %D%/test_sim_nvml.c $(sim_blas_parts)
 sim_runtime_parts = %D%/sim_runtime_fixture.h %D%/sim_runtime_fixture.c

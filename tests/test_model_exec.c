@@ -482,9 +482,70 @@ static void rows_and_slices_are_copied_and_set(void **state)
     assert_done(cuGraphDestroy(graph));
 }
 
+/* No device sets what is not pinned any more. */
+static void a_graph_does_not_set_freed_host_memory(void **state)
+{
+    sp_cu_stream stream;
+    sp_cu_graph graph;
+    sp_cu_exec exec;
+    void *host;
+
+    (void)state;
+    assert_done(cuStreamCreate(&stream, SP_CU_STREAM_NON_BLOCKING));
+    assert_done(cuMemAllocHost(&host, 64));
+    assert_done(cuStreamBeginCapture(stream, SP_CU_CAPTURE_MODE_RELAXED));
+    assert_done(cuMemsetD8Async((sp_cu_ptr)(uintptr_t)host, 1, 64, stream));
+    assert_done(cuStreamEndCapture(stream, &graph));
+    assert_done(cuGraphInstantiate(&exec, graph, 0));
+    assert_done(cuGraphLaunch(exec, stream));
+    assert_done(cuStreamSynchronize(stream));
+    assert_done(cuMemFreeHost(host));
+    assert_result(SP_CU_INVALID_VALUE, cuGraphLaunch(exec, stream));
+    assert_done(cuGraphExecDestroy(exec));
+    assert_done(cuGraphDestroy(graph));
+    assert_done(cuStreamDestroy(stream));
+}
+
+/* A node that says that its ends are a device's may not have what is the host's own by now. */
+static void a_graph_does_not_copy_freed_host_memory(void **state)
+{
+    sp_cu_stream stream;
+    sp_cu_graph graph;
+    sp_cu_exec exec;
+    sp_cu_node node;
+    struct sp_cu_memcpy3d copy = {
+        .source_type = SP_CU_MEMORY_TYPE_DEVICE,
+        .target_type = SP_CU_MEMORY_TYPE_DEVICE,
+        .width_bytes = 64,
+        .height = 1,
+        .depth = 1,
+    };
+    void *host, *kept;
+
+    (void)state;
+    assert_done(cuStreamCreate(&stream, SP_CU_STREAM_NON_BLOCKING));
+    assert_done(cuMemAllocHost(&host, 64));
+    assert_done(cuMemAllocHost(&kept, 64));
+    copy.source_device = (sp_cu_ptr)(uintptr_t)kept;
+    copy.target_device = (sp_cu_ptr)(uintptr_t)host;
+    assert_done(cuGraphCreate(&graph, 0));
+    assert_done(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &copy, sp_model.context));
+    assert_done(cuGraphInstantiate(&exec, graph, 0));
+    assert_done(cuGraphLaunch(exec, stream));
+    assert_done(cuStreamSynchronize(stream));
+    assert_done(cuMemFreeHost(host));
+    assert_result(SP_CU_INVALID_VALUE, cuGraphLaunch(exec, stream));
+    assert_done(cuMemFreeHost(kept));
+    assert_done(cuGraphExecDestroy(exec));
+    assert_done(cuGraphDestroy(graph));
+    assert_done(cuStreamDestroy(stream));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SP_TEST_BOTH(a_graph_does_not_set_freed_host_memory),
+        SP_TEST_BOTH(a_graph_does_not_copy_freed_host_memory),
         SP_TEST_BOTH(launches_of_many_threads_do_what_one_would),
         SP_TEST_BOTH(children_are_executed_in_their_place),
         SP_TEST_BOTH(conditions_choose_bodies_by_their_value),

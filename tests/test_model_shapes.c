@@ -402,6 +402,22 @@ static void rows_are_set_to_elements_of_each_size(void **state)
     assert_rows(target, 7, 4, 2);
 }
 
+/* A device cannot set what the driver does not know, in whatever shape. */
+static void memsets_of_pageable_memory_are_refused(void **state)
+{
+    unsigned char host[BYTES] = {0};
+    sp_cu_ptr target = (sp_cu_ptr)(uintptr_t)host;
+
+    (void)state;
+    assert_result(SP_CU_INVALID_VALUE, cuMemsetD8(target, 1, 4));
+    assert_result(SP_CU_INVALID_VALUE, cuMemsetD8Async(target, 1, 4, NULL));
+    assert_result(SP_CU_INVALID_VALUE, cuMemsetD16(target, 1, 4));
+    assert_result(SP_CU_INVALID_VALUE, cuMemsetD2D8(target, 4, 1, 4, 2));
+    assert_result(SP_CU_INVALID_VALUE, cuMemsetD2D8Async(target, 4, 1, 4, 2, NULL));
+    for (size_t i = 0; i < BYTES; i++)
+        assert_int_equal(host[i], 0);
+}
+
 static void memsets_that_make_no_sense_are_refused(void **state)
 {
     sp_cu_ptr target = zeroed();
@@ -562,6 +578,7 @@ int main(void)
         SP_TEST_BOTH(rows_for_memory_that_is_not_pinned_are_there_after_the_call),
         SP_TEST_BOTH(shapes_that_make_no_sense_are_refused),
         SP_TEST_BOTH(rows_are_set_to_elements_of_each_size),
+        SP_TEST_BOTH(memsets_of_pageable_memory_are_refused),
         SP_TEST_BOTH(memsets_that_make_no_sense_are_refused),
         SP_TEST_BOTH(ranges_that_leave_pinned_memory_are_refused),
         SP_TEST_BOTH(offsets_that_leave_a_device_are_refused),

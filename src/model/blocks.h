@@ -43,11 +43,15 @@ bool sp_model_block_check_free_now(const struct sp_model_block *block, struct sp
 struct sp_model_late_free {
     struct sp_point at;
     const struct sp_clock *uses;
+    const struct sp_model_memory *memory; /* mapped until then, and in no table; or NULL */
     void (*run)(struct sp_model_late_free *late); /* releases it, `late` included */
     struct sp_model_late_free *next;
 };
 
 void sp_model_late_free_add(struct sp_model_late_free *late);
+
+/* The memory around an address that is to go late; NULL if there is none. */
+const struct sp_model_memory *sp_model_late_find(uintptr_t address);
 
 /* Those whose time has come go now. */
 void sp_model_late_frees_run(void);

@@ -194,7 +194,8 @@ static sp_cu_result queue_filling(struct sp_model_stream *stream, const struct f
     struct filling *filling;
     sp_cu_result result;
 
-    if (target == 0 || (wanted->is_wide && (wanted->n > SIZE_MAX / 4 || target % 4 != 0)))
+    if (target == 0 || !is_reachable(target) ||
+        (wanted->is_wide && (wanted->n > SIZE_MAX / 4 || target % 4 != 0)))
         return SP_CU_INVALID_VALUE;
     if (sp_model_capture_takes(stream) && capture_filling(stream, wanted, size, &result))
         return result;

@@ -169,9 +169,11 @@ static sp_cu_result queue_set(struct sp_model_stream *stream,
         return SP_CU_SUCCESS;
     if (!sp_model_set_is_valid(set))
         return SP_CU_INVALID_VALUE;
+    target = sp_model_set_extent(set);
+    if (is_pageable(target))
+        return SP_CU_INVALID_VALUE;
     if (capture_set(stream, set, &result))
         return result;
-    target = sp_model_set_extent(set);
     result = sp_model_prepare(stream, &at);
     if (result == SP_CU_SUCCESS)
         result = sp_model_use_as(stream, at, target.address, target.size, SP_USE_SET);

@@ -226,6 +226,7 @@ void sp_model_import_drop(struct sp_model_import *import, struct sp_point at)
     import->late = (struct sp_model_late_free){
         .at = at,
         .uses = &import->block->uses,
+        .memory = &import->memory,
         .run = run_free,
     };
     sp_model_late_free_add(&import->late);

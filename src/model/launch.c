@@ -79,6 +79,21 @@ static sp_cu_result check_step(struct sp_model_step *step, void *arg)
     }
 }
 
+/* What a node sets, or copies as a device's, was the model's: if it is not now, it has been
+ * freed. */
+static bool is_freed(const struct sp_model_work *work, bool is_source)
+{
+    struct sp_model_extent extent = sp_model_step_extent(work, is_source);
+    int type = SP_CU_MEMORY_TYPE_UNIFIED;
+
+    if (work->type == SP_CU_NODE_MEMSET)
+        type = SP_CU_MEMORY_TYPE_DEVICE;
+    else if (work->type == SP_CU_NODE_MEMCPY)
+        type = is_source ? work->copy.copy.source_type : work->copy.copy.target_type;
+    return type == SP_CU_MEMORY_TYPE_DEVICE && extent.size > 0 &&
+           sp_model_memory_is_pageable(extent.address, extent.size);
+}
+
 /* Memory is attached. */
 static sp_cu_result check_uses(struct sp_model_step *step, void *arg)
 {
@@ -87,6 +102,8 @@ static sp_cu_result check_uses(struct sp_model_step *step, void *arg)
                            target = sp_model_step_extent(&step->work, false);
     sp_cu_result result = SP_CU_SUCCESS;
 
+    if (is_freed(&step->work, true) || is_freed(&step->work, false))
+        return SP_CU_INVALID_VALUE;
     if (source.size > 0)
         result = sp_model_can_use(launch->stream, source.address, source.size);
     if (result == SP_CU_SUCCESS && target.size > 0)

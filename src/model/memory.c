@@ -373,12 +373,23 @@ void sp_model_unback(void *base, size_t size)
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-void sp_model_memory_drop(struct sp_model_context *context)
+/* The last one of a context that nobody else is closing; NULL if there is none. */
+static struct sp_model_memory *find_of(const struct sp_model_context *context)
 {
     for (size_t i = memory.n; i-- > 0;) {
-        if (memory.all[i]->context == context)
-            sp_model_plain_close(memory.all[i]);
+        if (memory.all[i]->context == context && !memory.all[i]->is_going)
+            return memory.all[i];
     }
+    return NULL;
+}
+
+/* What is in the table may change with each that goes. */
+void sp_model_memory_drop(struct sp_model_context *context)
+{
+    struct sp_model_memory *dropped;
+
+    while ((dropped = find_of(context)) != NULL)
+        sp_model_plain_close(dropped);
 }
 
 void sp_model_memory_reset(void)

@@ -39,8 +39,9 @@ struct sp_model_memory {
     struct sp_chunk chunk;            /* CHUNK */
     uint64_t offset; /* [bytes] IMPORTED, CHUNK of a shared pool: in its file */
     unsigned flags;
-    uint64_t id; /* buffer id, unique for the life of the process */
-    int file;    /* what it maps, or -1 */
+    bool is_going; /* somebody closes it, and waits for who still uses it */
+    uint64_t id;   /* buffer id, unique for the life of the process */
+    int file;      /* what it maps, or -1 */
 };
 
 /* The mapping around an address, or NULL. */

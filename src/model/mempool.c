@@ -191,16 +191,17 @@ static sp_cu_result give_block(struct sp_model_pool *pool, const struct sp_reuse
     return SP_CU_SUCCESS;
 }
 
-/* The block's uses are not all ordered before its free: its memory stays mapped until they have
- * run. */
+/* The block's allocation and uses are not all ordered before its free: its memory stays mapped
+ * until they have run, and with the allocation the free before it, which may fill. */
 static void keep_uses(const struct sp_reuse_block *found)
 {
     const struct sp_model_block *block = found->cookie;
     struct sp_model_memory *memory =
         SP_CONTAINER_OF(found->chunk, struct sp_model_memory, chunk);
+    struct sp_clock *strays = &SP_CONTAINER_OF(memory, struct sp_model_chunk, memory)->strays;
 
-    sp_model_uses_merge(&SP_CONTAINER_OF(memory, struct sp_model_chunk, memory)->strays,
-                        &block->uses);
+    sp_model_uses_merge(strays, &block->uses);
+    sp_model_uses_add(strays, found->alloc);
 }
 
 /* [bytes] How much of a freed block is filled. Other processes may use those of a pool that can

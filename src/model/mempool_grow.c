@@ -77,6 +77,7 @@ static void release_chunk(struct sp_model_pool *pool, struct sp_model_chunk *chu
     chunk->late = (struct sp_model_late_free){
         .at = {.slot = SP_SLOT_HOST},
         .uses = &chunk->strays,
+        .memory = memory,
         .run = unmap_chunk,
     };
     if (sp_model_uses_have_run(&chunk->strays))

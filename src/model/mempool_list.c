@@ -255,6 +255,16 @@ void sp_model_late_free_add(struct sp_model_late_free *late)
     pools.late = late;
 }
 
+const struct sp_model_memory *sp_model_late_find(uintptr_t address)
+{
+    const struct sp_model_late_free *late = pools.late;
+
+    while (late != NULL &&
+           (late->memory == NULL || address - late->memory->base >= late->memory->size))
+        late = late->next;
+    return late == NULL ? NULL : late->memory;
+}
+
 /* Those that have executed, or all of them. */
 static void run_late(bool takes_all)
 {

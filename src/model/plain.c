@@ -3,6 +3,7 @@
  * host, and the host's own that is registered. */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -70,7 +71,7 @@ static sp_cu_result open_memory(struct sp_model_memory *memory)
     return SP_CU_OUT_OF_MEMORY;
 }
 
-void sp_model_plain_close(struct sp_model_memory *memory)
+static void release(struct sp_model_memory *memory)
 {
     sp_model_memory_remove(memory);
     sp_model_freed_add(memory->base, memory->asked, memory->id, false,
@@ -82,6 +83,19 @@ void sp_model_plain_close(struct sp_model_memory *memory)
     if (memory->file >= 0)
         close(memory->file);
     free(memory);
+}
+
+/* Only what is done in the order of the memory's own context has been waited for. */
+void sp_model_plain_close(struct sp_model_memory *memory)
+{
+    uint64_t stream_id;
+
+    memory->is_going = true;
+    if (sp_model_run_forbid(memory->id, &stream_id))
+        sp_model_violation("0x%" PRIxPTR " is given back before its use in stream %" PRIu64
+                           " has run",
+                           memory->base, stream_id);
+    release(memory);
 }
 
 static struct sp_model_memory *new_record(enum sp_model_memory_kind kind,
@@ -125,12 +139,14 @@ static sp_cu_result allocate(enum sp_model_memory_kind kind, size_t size, unsign
     return result;
 }
 
-/* The memory of one of these kinds that begins at an address; NULL if there is none. */
+/* The memory of one of these kinds that begins at an address; NULL if there is none, or it is
+ * about to go. */
 static struct sp_model_memory *find_base(uintptr_t base, unsigned kinds)
 {
     struct sp_model_memory *memory = sp_model_memory_find(base);
 
-    if (memory == NULL || memory->base != base || (kinds >> memory->kind & 1) == 0)
+    if (memory == NULL || memory->base != base || memory->is_going ||
+        (kinds >> memory->kind & 1) == 0)
         return NULL;
     return memory;
 }

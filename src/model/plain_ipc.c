@@ -161,20 +161,31 @@ sp_cu_result sp_model_cuIpcOpenMemHandle(sp_cu_ptr *ptr_out, struct sp_cu_ipc_me
     return sp_model_leave(result);
 }
 
+/* What begins at an address; NULL if nothing does, or it is about to go. */
+static struct sp_model_memory *find_opened(uintptr_t base)
+{
+    struct sp_model_memory *memory = sp_model_memory_find(base);
+
+    return memory == NULL || memory->base != base || memory->kind != SP_MEMORY_OPENED ||
+                   memory->is_going
+               ? NULL
+               : memory;
+}
+
 sp_cu_result sp_model_cuIpcCloseMemHandle(sp_cu_ptr ptr)
 {
     struct sp_model_memory *memory;
     sp_cu_result result;
 
     SP_MODEL_ENTER(cuIpcCloseMemHandle);
-    memory = sp_model_memory_find(ptr);
-    if (memory == NULL || memory->base != ptr || memory->kind != SP_MEMORY_OPENED)
+    memory = find_opened(ptr);
+    if (memory == NULL)
         return sp_model_leave(SP_CU_INVALID_VALUE);
     result = sp_model_context_finish(memory->context);
     if (result == SP_CU_OUT_OF_MEMORY)
         return sp_model_leave(result);
-    memory = sp_model_memory_find(ptr);
-    if (memory != NULL && memory->base == ptr && memory->kind == SP_MEMORY_OPENED)
+    memory = find_opened(ptr);
+    if (memory != NULL)
         sp_model_plain_close(memory);
     return sp_model_leave(result);
 }

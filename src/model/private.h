@@ -123,9 +123,11 @@ struct sp_model_op {
     uint64_t end_ns;                 /* virtual */
     uint64_t duration_ns, queued_ns; /* virtual; with delays, when it was queued, really */
     bool is_running;
+    bool is_illegal; /* what it uses has gone */
     sp_model_run_fn run;
     bool (*poll)(void *arg);
     void *arg;
+    struct sp_model_touches touches;
     size_t n_waits;
     struct sp_point waits[]; /* must have executed */
 };
@@ -148,6 +150,11 @@ void sp_model_run_wait(struct sp_point point);
 /* An operation that touches memory is being carried out. */
 bool sp_model_run_is_busy(void);
 
+/* The memory is about to go. Operations that use it fail when they would begin; those that are
+ * being carried out are waited for, with the lock given meanwhile. True if there was any, and
+ * then the id of its stream. */
+bool sp_model_run_forbid(uint64_t memory_id, uint64_t *stream_id_out);
+
 /* Any thread, without the lock: the caller is a host function of a stream. */
 bool sp_model_is_in_function(void);
 
@@ -167,7 +174,8 @@ void sp_model_events_reset(void);
 void sp_model_memory_drop(struct sp_model_context *context);
 void sp_model_memory_reset(void);
 
-/* The memory is not in the table any more, and is given back. */
+/* The memory is not in the table any more, and is given back. An operation that still uses it
+ * is a violation. May give the lock; nobody else finds the memory to close it meanwhile. */
 void sp_model_plain_close(struct sp_model_memory *memory);
 
 /* True if any of the range is memory that the model knows. */

@@ -171,10 +171,12 @@ static void find_block(const struct sp_model_memory *memory, struct opening *ope
     }
 }
 
-/* A later opening may be of the same pages: they are open already. */
+/* A later opening may be of the same pages: they are open already. Of memory that has been
+ * released and is kept for its last uses no blocks are known. */
 void sp_model_expose(uintptr_t address)
 {
-    const struct sp_model_memory *memory = sp_model_memory_find(address);
+    const struct sp_model_memory *found = sp_model_memory_find(address);
+    const struct sp_model_memory *memory = found == NULL ? sp_model_late_find(address) : found;
     struct opening *opening;
 
     if (!is_closed(memory))
@@ -188,8 +190,8 @@ void sp_model_expose(uintptr_t address)
         .end = memory->base + memory->size,
         .next = protect.openings,
     };
-    if (memory->kind == SP_MEMORY_CHUNK)
-        find_block(memory, opening);
+    if (found != NULL && found->kind == SP_MEMORY_CHUNK)
+        find_block(found, opening);
     opening->first = sp_round_down(opening->first, SP_MODEL_PAGE);
     opening->end = sp_round_up(opening->end, SP_MODEL_PAGE);
     protect.openings = opening;

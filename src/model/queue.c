@@ -83,6 +83,7 @@ sp_cu_result sp_model_prepare(struct sp_model_stream *stream, struct sp_point *a
     sp_cu_result result = join_implied(stream);
 
     stream->route = (struct sp_model_route){.devices = 0};
+    stream->touches.n = 0;
     if (result == SP_CU_SUCCESS) {
         *at_out = sp_model_stream_last(stream);
         at_out->seq++;
@@ -127,6 +128,40 @@ size_t sp_model_count_streams(const struct sp_model_context *context)
     return n;
 }
 
+/* Does it touch memory of the program's that has been told of? */
+static bool is_touching(const struct sp_model_op *op)
+{
+    return (op->run != NULL || op->poll != NULL) &&
+           (op->kind == SP_OP_COPY || op->kind == SP_OP_SET || op->kind == SP_OP_KERNEL ||
+            op->kind == SP_OP_VALUE);
+}
+
+bool sp_model_touch(struct sp_model_stream *stream, uint64_t memory_id)
+{
+    struct sp_model_touches *touches = &stream->touches;
+    uint64_t *ids;
+
+    if (touches->n == touches->room) {
+        ids = realloc(touches->ids, (touches->room + 4) * sizeof(*ids));
+        if (ids == NULL)
+            return false;
+        touches->ids = ids;
+        touches->room += 4;
+    }
+    touches->ids[touches->n++] = memory_id;
+    return true;
+}
+
+/* What was told for an operation that then was not queued is nobody's. */
+static void take_touches(struct sp_model_op *op, struct sp_model_stream *stream)
+{
+    if (is_touching(op)) {
+        op->touches = stream->touches;
+        stream->touches = (struct sp_model_touches){.ids = NULL};
+    }
+    stream->touches.n = 0;
+}
+
 static void append(struct sp_model_stream *stream, struct sp_model_op *op, size_t bytes)
 {
     sp_model_stream_not_before(stream, queue.host_ns);
@@ -137,6 +172,7 @@ static void append(struct sp_model_stream *stream, struct sp_model_op *op, size_
     stream->clock_ns += op->duration_ns;
     op->end_ns = stream->clock_ns;
     op->number = ++stream->n_ops;
+    take_touches(op, stream);
     if (stream->last != NULL)
         stream->last->next = op;
     else

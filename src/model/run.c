@@ -85,7 +85,8 @@ static enum readiness readiness_of(const struct sp_model_stream *stream,
     }
     if (sp_model_is_stalled(stream->id, op->number))
         return WAITS_UNANNOUNCED;
-    if (op->poll != NULL && stream->context->fault == SP_CU_SUCCESS && !op->poll(op->arg))
+    if (op->poll != NULL && !op->is_illegal && stream->context->fault == SP_CU_SUCCESS &&
+        !op->poll(op->arg))
         return WAITS_UNANNOUNCED;
     return READY;
 }
@@ -136,8 +137,12 @@ static sp_cu_result carry_out(const struct sp_model_context *context, struct sp_
     bool is_function = op->kind == SP_OP_HOST_FUNCTION || op->kind == SP_OP_CALLBACK;
     sp_cu_result result;
 
-    if (op->run == NULL || runs.is_quitting ||
+    if (runs.is_quitting ||
         (context->fault != SP_CU_SUCCESS && is_skipped_after_fault(op->kind)))
+        return SP_CU_SUCCESS;
+    if (op->is_illegal)
+        return SP_CU_ILLEGAL_ADDRESS;
+    if (op->run == NULL)
         return SP_CU_SUCCESS;
     if (op->kind == SP_OP_CALLBACK)
         *(sp_cu_result *)op->arg = context->fault;
@@ -174,6 +179,7 @@ static void execute(struct sp_model_stream *stream, struct sp_model_op *op)
     if (stream->first == NULL)
         stream->last = NULL;
     sp_order_executed(sp_model_order(), stream->slot, op->seq);
+    free(op->touches.ids);
     free(op->arg);
     free(op);
     sp_model_run_wake_all();
@@ -311,6 +317,69 @@ void sp_model_run_wait(struct sp_point point)
 {
     while (!sp_model_has_executed(point))
         sp_model_wait_progress(1000000000U);
+}
+
+/* ---- memory that goes ---------------------------------------------------------------- */
+
+static bool touches(const struct sp_model_op *op, uint64_t memory_id)
+{
+    for (size_t i = 0; i < op->touches.n; i++) {
+        if (op->touches.ids[i] == memory_id)
+            return true;
+    }
+    return false;
+}
+
+/* What the memory's end does to a stream: bits. */
+enum {
+    IS_USER = 1, /* it has an operation that uses the memory */
+    IS_BUSY = 2, /* with that it is now */
+};
+
+static unsigned forbid_in(const struct sp_model_stream *stream, uint64_t memory_id)
+{
+    unsigned found = 0;
+
+    for (struct sp_model_op *op = stream->first; op != NULL; op = op->next) {
+        if (!touches(op, memory_id))
+            continue;
+        op->is_illegal = true;
+        found |= op->is_running ? IS_USER | IS_BUSY : IS_USER;
+    }
+    return found;
+}
+
+static unsigned forbid(uint64_t memory_id, uint64_t *stream_id_out)
+{
+    unsigned found = 0;
+
+    for (struct sp_model_context *context = sp_model_contexts(); context != NULL;
+         context = context->next) {
+        for (struct sp_model_stream *stream = context->streams; stream != NULL;
+             stream = stream->next) {
+            unsigned bits = forbid_in(stream, memory_id);
+
+            if (bits != 0)
+                *stream_id_out = stream->id;
+            found |= bits;
+        }
+    }
+    return found;
+}
+
+/* Nothing is executed here while waiting: an operation may be what gives the memory back. */
+bool sp_model_run_forbid(uint64_t memory_id, uint64_t *stream_id_out)
+{
+    unsigned found = forbid(memory_id, stream_id_out), now = found;
+
+    while ((now & IS_BUSY) != 0) {
+        runs.n_waiters++;
+        wait_for(&runs.progress, 1000000000U);
+        runs.n_waiters--;
+        now = forbid(memory_id, stream_id_out);
+        found |= now;
+    }
+    return found != 0;
 }
 
 /* ---- the end ------------------------------------------------------------------------- */

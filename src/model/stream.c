@@ -97,6 +97,7 @@ void sp_model_stream_ended(struct sp_model_stream *stream)
     if (stream->n_ops > 0)
         note_end(&stream->context->ended, sp_model_stream_last(stream));
     sp_order_remove_stream(sp_model_order(), stream->slot);
+    free(stream->touches.ids);
     free(stream->values);
     free(stream);
 }

@@ -25,6 +25,13 @@ struct sp_model_route {
     bool is_pageable; /* unknown to the driver */
 };
 
+/* The memory that an operation uses and that is not kept for it: all but that of pools and of
+ * graphs, which stays until its uses have executed. */
+struct sp_model_touches {
+    uint64_t *ids; /* [n] of struct sp_model_memory */
+    size_t n, room;
+};
+
 struct sp_model_stream {
     sp_slot slot;
     uint64_t id;
@@ -38,11 +45,12 @@ struct sp_model_stream {
     struct sp_model_context *context;
     struct sp_model_op *first, *last; /* not executed yet */
     uint64_t clock_ns;                /* virtual: when its last operation ends */
-    uint64_t real_ns;             /* with delays: when it really does, on the system's clock */
-    struct sp_model_route route;  /* what the next operation uses, for its duration */
-    struct sp_model_stream *next; /* of the context */
-    struct sp_model_runner *runner; /* its thread, in run.c; NULL before it starts */
-    struct sp_model_member *member; /* of a capture that has not been ended, or NULL */
+    uint64_t real_ns;            /* with delays: when it really does, on the system's clock */
+    struct sp_model_route route; /* what the next operation uses, for its duration */
+    struct sp_model_touches touches; /* what memory that is */
+    struct sp_model_stream *next;    /* of the context */
+    struct sp_model_runner *runner;  /* its thread, in run.c; NULL before it starts */
+    struct sp_model_member *member;  /* of a capture that has not been ended, or NULL */
 };
 
 /* What a handle means in this thread: 0, legacy, per-thread or one from cuStreamCreate().
@@ -65,6 +73,9 @@ enum sp_model_op_kind {
     SP_OP_KERNEL,
     SP_OP_CALLBACK, /* run after a fault, too; `arg` begins with a sp_cu_result, which is set */
 };
+
+/* The stream's next operation uses that memory. False without memory for the record. */
+bool sp_model_touch(struct sp_model_stream *stream, uint64_t memory_id);
 
 /* The point that the stream's next operation will be, with what the legacy stream implies told
  * to the order: for who checks an operation before queueing it. OUT_OF_MEMORY. */

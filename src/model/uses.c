@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What operations of streams do to pool memory: a use must come after the allocation and before
  * the free, in the order of streams, events and host waits. What does not is undefined in the
- * driver: here it is said and counted, and carried out. */
+ * driver: here it is said and counted, and carried out. Of other memory only the operations
+ * are told what they use. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -135,6 +136,12 @@ static bool is_pooled(const struct sp_model_memory *memory)
     return memory->kind == SP_MEMORY_CHUNK || memory->kind == SP_MEMORY_IMPORTED;
 }
 
+/* The memory stays until its uses have executed, whatever is done with it. */
+static bool is_kept(const struct sp_model_memory *memory)
+{
+    return is_pooled(memory) || memory->kind == SP_MEMORY_GRAPH;
+}
+
 /* May the stream's device reach the pool's memory? */
 static bool has_access(const struct sp_model_pool *pool, const struct sp_model_stream *stream)
 {
@@ -225,6 +232,8 @@ sp_cu_result sp_model_use_as(struct sp_model_stream *stream, struct sp_point at,
     while (result == SP_CU_SUCCESS && size > 0 &&
            (memory = sp_model_memory_find(address)) != NULL) {
         part = part_in(memory, address, size);
+        if (!is_kept(memory) && !sp_model_touch(stream, memory->id))
+            return SP_CU_OUT_OF_MEMORY;
         if (is_pooled(memory)) {
             say_access(memory->pool, stream, address);
             sp_model_uses_add(uses_at(memory, address, stream, part), at);
