@@ -5,15 +5,16 @@
 #   # caught-by: tests/test_x        a unit test, or tests/NAME.sh
 #   # case: name                     optional: that case must be the one that does not pass
 # The patch (-p1) goes to a copy of the sources, where only what the test needs is built. Fails if
-# the test still passes, does not build, or the patch no longer applies.
+# the test still passes, does not build, or the patch no longer applies. What cannot run here is
+# skipped, with the reason.
 #
 # Usage: tests/check_mutants.sh [NAME...], all unless named. In a configured build folder.
 set -eu
-# A mutant that loops for ever is caught too, but need not take long.
-STARPOOL_TEST_TIMEOUT=${STARPOOL_TEST_TIMEOUT:-30}
-export STARPOOL_TEST_TIMEOUT
 source=$(cd "${srcdir:-.}" && pwd)
 build=$(cd "${builddir:-.}" && pwd)
+# Where ./bootstrap --contrib leaves it: the copy has none of its own.
+[ ! -d "$build/contrib" ] || : "${STARPOOL_TEST_CONTRIB:=$build/contrib}"
+[ -z "${STARPOOL_TEST_CONTRIB:-}" ] || export STARPOOL_TEST_CONTRIB
 jobs=$(nproc 2>/dev/null || echo 1)
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 make=${MAKE:-make}
@@ -76,34 +77,76 @@ make_test()
     done
 }
 
-# run_test TEST: its TAP in $copy/tap, as make check runs it. True if everything passed.
+# run_test TEST TAP: as make check runs it. True if everything passed.
 run_test()
 {
-    "$make" -C "$copy/build" -s check-one TEST="$1" >"$copy/tap" 2>"$copy/stderr" &&
-        ! grep -q '^not ok' "$copy/tap"
+    "$make" -C "$copy/build" -s check-one TEST="$1" >"$2" 2>"$copy/stderr" &&
+        ! grep -q '^not ok' "$2"
 }
 
-# caught PATCH: the reason why it is not, or nothing.
+# tap_of TEST: its results on the unchanged sources; what time it took is in a file beside it.
+tap_of()
+{
+    echo "$copy/tap-$(basename "$1")"
+}
+
+# run_mutant TEST: its TAP in $copy/tap. One that loops for ever is caught too, but need not take
+# long: no more than several times what the unchanged sources need.
+run_mutant()
+(
+    STARPOOL_TEST_TIMEOUT=${STARPOOL_TEST_TIMEOUT:-$((30 + 3 * $(cat "$(tap_of "$1").seconds")))}
+    export STARPOOL_TEST_TIMEOUT
+    run_test "$1" "$copy/tap"
+)
+
+# n_passes TAP CASE: results of that name that pass; of any name, where there is none.
+n_passes()
+{
+    sed -n '/# SKIP/d; s/^ok [0-9]* - //p' "$1" | grep -c -F ${2:+-x} -e "$2" || :
+}
+
+# why_skipped TAP CASE: the reason why a case does not run here, or nothing. It is skipped itself,
+# or the test ends with a skip, which stands for all that would follow. cmocka has the name of the
+# case in place of a reason.
+why_skipped()
+{
+    case_name=$2 awk '
+        /^(not )?ok / || /# SKIP/ { last = "" }
+        /# SKIP/ {
+            last = name = $0
+            sub(/.*# SKIP */, "", last)
+            sub(/^ok [0-9]+ - /, "", name)
+            sub(/ # SKIP.*/, "", name)
+            if (name == ENVIRON["case_name"] || last == ENVIRON["case_name"])
+                own = last
+        }
+        END { print own != "" ? own : last }' "$1"
+}
+
+# verdict PATCH: a line that begins with "caught", "SKIPPED" or "MISSED".
 verdict()
 {
+    name=$(basename "$1" .patch)
     test=$(head_of "$1" caught-by)
     case_name=$(head_of "$1" case)
-    [ -n "$test" ] || {
-        echo "no line '# caught-by: tests/...' before the first ---"
-        return
-    }
-    patch -d "$copy/source" -p1 --batch --forward --fuzz=0 <"$1" >"$copy/patched" 2>&1 || {
-        echo "the patch no longer applies: $(tail -n 3 "$copy/patched" | tr '\n' ' ')"
-        return
-    }
-    if ! make_test "$test"; then
-        echo "it does not build: $(grep -m 1 -i error "$copy/log")"
-    elif run_test "$test"; then
-        echo "$test still passes"
-    elif [ -n "$case_name" ] && grep -q "^ok [0-9]* - $case_name\$" "$copy/tap"; then
-        echo "$test fails, but its case $case_name still passes"
-    elif [ -n "$case_name" ] && ! grep -q "$case_name" "$source/$test"* "$source"/tests/*.c; then
-        echo "$test has no case $case_name"
+    before=$(tap_of "$test")
+    why_not=$(why_skipped "$before" "$case_name")
+    if ! patch -d "$copy/source" -p1 --batch --forward --fuzz=0 <"$1" >"$copy/patched" 2>&1; then
+        echo "MISSED: $name: the patch no longer applies: $(tail -n 3 "$copy/patched" | tr '\n' ' ')"
+    elif [ "$(n_passes "$before" "$case_name")" -eq 0 ] && [ -n "$why_not" ]; then
+        echo "SKIPPED: $name: $test does not run ${case_name:-anything} here: $why_not"
+    elif [ "$(n_passes "$before" "$case_name")" -eq 0 ]; then
+        echo "MISSED: $name: $test has no case $case_name"
+    elif ! make_test "$test"; then
+        echo "MISSED: $name: it does not build: $(grep -m 1 -i error "$copy/log")"
+    elif run_mutant "$test"; then
+        echo "MISSED: $name: $test still passes"
+    elif [ -n "$case_name" ] &&
+        [ "$(n_passes "$copy/tap" "$case_name")" -ge "$(n_passes "$before" "$case_name")" ]; then
+        echo "MISSED: $name: $test fails, but its case $case_name still passes;" \
+            "not so: $(sed -n 's/^not ok [0-9]* - //p' "$copy/tap" | head -n 3 | tr '\n' ' ')"
+    else
+        echo "caught: $name, by $test"
     fi
 }
 
@@ -126,26 +169,34 @@ fi
 # ---- a test that fails on the unchanged sources would catch anything ----------------------------
 for name; do
     [ -f "$source/tests/mutants/$name.patch" ] || die "there is no tests/mutants/$name.patch"
+    [ -n "$(head_of "$source/tests/mutants/$name.patch" caught-by)" ] ||
+        die "tests/mutants/$name.patch has no line '# caught-by: tests/...' before the first ---"
+done
+for name; do
     head_of "$source/tests/mutants/$name.patch" caught-by
 done | sort -u >"$copy/tests"
 while read -r test; do
+    tap=$(tap_of "$test")
     make_test "$test" || die "$test does not build on the unchanged sources" "$(tail -n 5 "$copy/log")"
-    run_test "$test" || die "$test fails on the unchanged sources" "$(grep -A 3 '^not ok' "$copy/tap")"
+    begin=$(date +%s)
+    run_test "$test" "$tap" </dev/null ||
+        die "$test fails on the unchanged sources" "$(grep -A 3 -e '^not ok' -e '^# no end' "$tap")"
+    echo $(($(date +%s) - begin)) >"$tap.seconds"
 done <"$copy/tests"
 
 n_caught=0
 n_missed=0
+n_skipped=0
 for name; do
     patch=$source/tests/mutants/$name.patch
-    why=$(verdict "$patch")
+    result=$(verdict "$patch")
     unpatch "$patch"
-    if [ -z "$why" ]; then
-        n_caught=$((n_caught + 1))
-        echo "caught: $name, by $(head_of "$patch" caught-by)"
-    else
-        n_missed=$((n_missed + 1))
-        echo "MISSED: $name: $why"
-    fi
+    echo "$result"
+    case $result in
+    caught*) n_caught=$((n_caught + 1)) ;;
+    SKIPPED*) n_skipped=$((n_skipped + 1)) ;;
+    *) n_missed=$((n_missed + 1)) ;;
+    esac
 done
-echo "$n_caught mutants caught, $n_missed missed"
+echo "$n_caught mutants caught, $n_missed missed, $n_skipped skipped"
 [ "$n_missed" -eq 0 ]

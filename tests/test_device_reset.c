@@ -80,6 +80,11 @@ static void pool_works_again_after_a_reset(void **state)
     give(fresh);
     assert_ok(starpool_free(sp_driver_fixture_alloc(slabs, on.a, 5000), on.a));
     assert_int_equal(starpool_model_violations(NULL), 0);
+    /* What is of the new device goes back to it, and the pool is empty when it is destroyed. */
+    assert_ok(starpool_stream_synchronize(on.a));
+    assert_ok(starpool_pool_trim(slabs, 0));
+    assert_int_equal(stats().reserved_bytes, 0);
+    assert_int_equal(sp_device_case_free(0), before);
 }
 
 static void lost_block_is_dropped_once_and_wrong_from_then_on(void **state)
