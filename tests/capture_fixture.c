@@ -7,6 +7,7 @@
 #include "tests/support.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct sp_capture_fixture captures;
 
@@ -75,6 +76,24 @@ sp_cu_exec sp_capture_instantiate(sp_cu_graph graph)
     assert_cu(SUCCESS, on.driver->cuGraphInstantiate(&exec, graph, 0));
     assert_cu(SUCCESS, on.driver->cuGraphDestroy(graph));
     return exec;
+}
+
+/* Launches copy from it, too, as long as the process lives. */
+static unsigned char patterns[16][1 << 20];
+
+void sp_capture_fill(void *ptr, unsigned char value, size_t size, sp_cu_stream stream)
+{
+    int type = 0;
+
+    if (on.driver->cuPointerGetAttribute(&type, SP_CU_POINTER_MEMORY_TYPE, (uintptr_t)ptr) ==
+        SP_CU_SUCCESS) {
+        assert_cu(SUCCESS, on.driver->cuMemsetD8Async((uintptr_t)ptr, value, size, stream));
+        return;
+    }
+    assert_true(value < 16 && size <= sizeof(patterns[0]));
+    memset(patterns[value], value, sizeof(patterns[0]));
+    assert_cu(SUCCESS, on.driver->cuMemcpyAsync((uintptr_t)ptr, (uintptr_t)patterns[value],
+                                                size, stream));
 }
 
 void sp_capture_launch(sp_cu_exec exec, sp_cu_stream stream)

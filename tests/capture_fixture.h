@@ -37,6 +37,10 @@ void sp_capture_begin(sp_cu_stream stream);
 sp_cu_graph sp_capture_end(sp_cu_stream stream);
 sp_cu_exec sp_capture_instantiate(sp_cu_graph graph);
 
+/* A block has this value from then on. A device sets no memory of the host that is not
+ * registered: there at most 1 MiB, and values below 16. */
+void sp_capture_fill(void *ptr, unsigned char value, size_t size, sp_cu_stream stream);
+
 /* Run it on a stream and wait. */
 void sp_capture_launch(sp_cu_exec exec, sp_cu_stream stream);
 

@@ -26,10 +26,9 @@ static struct starpool_stats stats_of(struct starpool_pool *pool)
     return sp_fixture_stats_of(pool);
 }
 
-/* What has the value of `ptr` from now on. */
 static void fill(void *ptr, unsigned char value, sp_cu_stream stream)
 {
-    assert_cu(SUCCESS, on.driver->cuMemsetD8Async((uintptr_t)ptr, value, SIZE, stream));
+    sp_capture_fill(ptr, value, SIZE, stream);
     assert_cu(SUCCESS, on.driver->cuStreamSynchronize(stream));
 }
 

@@ -27,7 +27,7 @@ static struct starpool_stats stats_of(struct starpool_pool *pool)
 
 static void set(void *ptr, unsigned char value, sp_cu_stream stream)
 {
-    assert_cu(SUCCESS, on.driver->cuMemsetD8Async((uintptr_t)ptr, value, SIZE, stream));
+    sp_capture_fill(ptr, value, SIZE, stream);
 }
 
 static void copy(void *target, const void *source, sp_cu_stream stream)
