@@ -9,11 +9,19 @@
 struct sp_driver_fixture on;
 struct sp_gate gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
+/* With the lock: a stream's thread may have looked at it last. */
+static void reset_gate(void)
+{
+    pthread_mutex_lock(&gate.mutex);
+    gate.is_open = gate.is_answered = gate.is_heard = false;
+    pthread_mutex_unlock(&gate.mutex);
+}
+
 int sp_driver_fixture_setup(unsigned handle_types, bool allows_waits)
 {
     struct starpool_pool_config config;
 
-    gate.is_open = gate.is_answered = gate.is_heard = false;
+    reset_gate();
     if (sp_driver_get(&on.driver) != STARPOOL_OK ||
         on.driver->cuDevicePrimaryCtxRetain(&on.context, 0) != SP_CU_SUCCESS ||
         on.driver->cuCtxSetCurrent(on.context) != SP_CU_SUCCESS ||
@@ -75,6 +83,8 @@ void sp_gate_pass(void *arg)
 
 void sp_gate_close_in(sp_cu_stream stream)
 {
+    pthread_mutex_lock(&gate.mutex);
     gate.is_open = false;
+    pthread_mutex_unlock(&gate.mutex);
     assert_int_equal(on.driver->cuLaunchHostFunc(stream, sp_gate_pass, NULL), SP_CU_SUCCESS);
 }

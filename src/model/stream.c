@@ -87,6 +87,13 @@ static void note_end(struct sp_clock *ended, struct sp_point at)
     ended->points[ended->n_points++] = at;
 }
 
+static void free_stream(struct sp_model_stream *stream)
+{
+    free(stream->touches.ids);
+    free(stream->values);
+    free(stream);
+}
+
 void sp_model_stream_ended(struct sp_model_stream *stream)
 {
     struct sp_model_stream **link = &stream->context->streams;
@@ -97,9 +104,7 @@ void sp_model_stream_ended(struct sp_model_stream *stream)
     if (stream->n_ops > 0)
         note_end(&stream->context->ended, sp_model_stream_last(stream));
     sp_order_remove_stream(sp_model_order(), stream->slot);
-    free(stream->touches.ids);
-    free(stream->values);
-    free(stream);
+    free_stream(stream);
 }
 
 void sp_model_streams_drop(struct sp_model_context *context)
@@ -128,8 +133,7 @@ void sp_model_streams_reset(void)
             struct sp_model_stream *stream = context->streams;
 
             context->streams = stream->next;
-            free(stream->values);
-            free(stream);
+            free_stream(stream);
         }
         free(context->ended.points);
     }
