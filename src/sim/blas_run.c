@@ -29,7 +29,7 @@ struct launch {
 static struct {
     pthread_once_t once;
     bool is_ready;
-    sp_cu_library library;
+    sp_cu_library kernels;
 } state = {.once = PTHREAD_ONCE_INIT};
 
 /* ---- results ------------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ static sp_cu_result launch_kernel(struct launch *launch, uintptr_t *addresses,
 
     for (size_t i = 0; i < SP_BLAS_MAX_ADDRESSES; i++)
         params[1 + i] = &addresses[i];
-    result = driver->cuLibraryGetKernel(&kernel, state.library, launch->routine->name);
+    result = driver->cuLibraryGetKernel(&kernel, state.kernels, launch->routine->name);
     if (result != SP_CU_SUCCESS)
         return result;
     return driver->cuLaunchKernel((sp_cu_function)kernel, 1, 1, 1, 1, 1, 1, 0, stream, params,
@@ -333,7 +333,7 @@ static void start(void)
 
     if (!sp_blas_system_open() || !add_kernels())
         return;
-    state.is_ready = sp_sim_driver()->cuLibraryLoadData(&state.library, image, NULL, NULL, 0,
+    state.is_ready = sp_sim_driver()->cuLibraryLoadData(&state.kernels, image, NULL, NULL, 0,
                                                         NULL, NULL, 0) == SP_CU_SUCCESS;
 }
 

@@ -29,13 +29,13 @@ static const char library_name[] = "libblas.so.3";
 
 static struct {
     pthread_once_t once;
-    void *library; /* NULL: there is none */
+    void *handle; /* of dlopen(); NULL: there is none */
 } system_blas = {.once = PTHREAD_ONCE_INIT};
 
 static void load(void)
 {
-    system_blas.library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-    if (system_blas.library == NULL)
+    system_blas.handle = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+    if (system_blas.handle == NULL)
         sp_log(SP_LOG_ERROR, "the simulated cuBLAS needs %s, which is not there: %s",
                library_name, dlerror());
 }
@@ -43,13 +43,13 @@ static void load(void)
 bool sp_blas_system_open(void)
 {
     pthread_once(&system_blas.once, load);
-    return system_blas.library != NULL;
+    return system_blas.handle != NULL;
 }
 
 /* ISO C has no cast from an object's address to a function's. */
 static any_fn find(const char *symbol)
 {
-    void *address = dlsym(system_blas.library, symbol);
+    void *address = dlsym(system_blas.handle, symbol);
     any_fn function;
 
     if (address == NULL)
